@@ -1,0 +1,127 @@
+"""Files of tensors: the deployable model, the state handed to child runs, and the resumable training state.
+
+Nothing is loaded with pickle. A model file is strict: a missing, surplus, misshapen or non-finite tensor is an error that names it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import io
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from methods.atomic import write_bytes
+from methods.errors import UserError
+from methods.models import Net, build
+
+FORMAT = "1"
+
+
+def save_model(net: Net, spec: dict, path: Path, tensors: dict[str, Tensor] | None = None) -> str:
+    """Write a network (or `tensors` of its shape) as a model file; returns its SHA-256."""
+    tensors = tensors if tensors is not None else net.state_dict()
+    metadata = {
+        "format": FORMAT,
+        "network": json.dumps(net.arguments, sort_keys=True),
+        "spec": json.dumps(spec, sort_keys=True, separators=(",", ":")),
+    }
+    return save_tensors(tensors, path, metadata)
+
+
+def save_tensors(tensors: dict[str, Tensor], path: Path, metadata: dict[str, str] | None = None) -> str:
+    """Write tensors as safetensors, atomically; returns the SHA-256 of the file."""
+    payload = save({name: t.detach().cpu().contiguous() for name, t in tensors.items()}, metadata)
+    write_bytes(path, payload)
+    return hashlib.sha256(payload).hexdigest()
+
+
+def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Tensors and metadata of a safetensors file."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file") from None
+    except (SafetensorError, OSError, ValueError) as error:
+        raise UserError(f"{path}: not a complete safetensors file ({error}); delete it and run again") from None
+
+
+def load_model(path: Path) -> Net:
+    """The network of a model file, in eval mode."""
+    tensors, metadata = load_tensors(path)
+    if metadata.get("format") != FORMAT or "network" not in metadata:
+        raise UserError(f"{path}: not a model file of this suite (metadata 'format: {metadata.get('format')}', expected '{FORMAT}')")
+    net = build(**json.loads(metadata["network"]))
+    fill(net, tensors, str(path))
+    return net.eval()
+
+
+def fill(net: torch.nn.Module, tensors: dict[str, Tensor], where: str) -> None:
+    """Copy tensors into a network, strictly: same names, same shapes, all finite."""
+    expected = net.state_dict()
+    for kind, names in (("misses", expected.keys() - tensors.keys()), ("has surplus", tensors.keys() - expected.keys())):
+        if names:
+            raise UserError(f"{where}: {kind} {len(names)} tensor(s): {', '.join(sorted(names)[:5])}; it is of another network")
+    for name, tensor in tensors.items():
+        if tensor.shape != expected[name].shape:
+            raise UserError(f"{where}: tensor '{name}' has shape {tuple(tensor.shape)}, the network needs {tuple(expected[name].shape)}")
+        if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
+            raise UserError(f"{where}: tensor '{name}' holds NaN or infinity; the training diverged or the file is damaged")
+        expected[name].copy_(tensor)
+
+
+class Resume:
+    """The resumable state of one run: two generations of one file, each with its checksum in front, under a lock.
+
+    A torn or corrupted newer file falls back to the older one; a state of another spec or of other code (`key`) is never resumed.
+    """
+
+    def __init__(self, folder: Path, key: str):
+        self.folder, self.key = folder, key
+        self.files = (folder / "state.new", folder / "state.old")
+        folder.mkdir(parents=True, exist_ok=True)
+        self.lock = os.open(folder / "lock", os.O_CREAT | os.O_RDWR)
+        try:
+            fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(self.lock)
+            raise UserError(f"{folder}: another process is training this run; wait for it or stop it") from None
+
+    def save(self, state: dict[str, Any]) -> None:
+        buffer = io.BytesIO()
+        torch.save({"key": self.key, "state": state}, buffer)
+        payload = buffer.getvalue()
+        new, old = self.files
+        if new.exists():
+            new.replace(old)
+        write_bytes(new, hashlib.sha256(payload).hexdigest().encode() + payload)
+
+    def load(self) -> dict[str, Any] | None:
+        """The newest intact state of this spec and code, or nothing."""
+        for file in self.files:
+            if not file.exists():
+                continue
+            content = file.read_bytes()
+            if hashlib.sha256(content[64:]).hexdigest().encode() != content[:64]:
+                print(f"warning: {file} is damaged; ignored", flush=True)
+                continue
+            saved = torch.load(io.BytesIO(content[64:]), weights_only=True)
+            if saved["key"] == self.key:
+                return saved["state"]
+            print(f"note: {file} belongs to another version of the code or spec; training starts anew", flush=True)
+        return None
+
+    def clear(self) -> None:
+        """Remove the state once the run's results are safe."""
+        for file in (*self.files, self.folder / "lock"):
+            file.unlink(missing_ok=True)
+        self.folder.rmdir()
+        os.close(self.lock)

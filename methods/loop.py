@@ -1,0 +1,143 @@
+"""The training loop: epochs, validation, selection of the best epoch, and a state that can be resumed at any step.
+
+All randomness of a step is a function of (seed, epoch, step), so a resumed run needs no generator state and repeats, on the same
+device, exactly what the undisturbed run does.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from methods.api import Method
+from methods.attacks import mode, pgd
+from methods.checkpoint import Resume
+from methods.data import Data, Split
+from methods.errors import UserError
+from methods.models import Net
+from methods.optim import learning_rate, optimizer
+
+
+class Stopped(Exception):
+    """Training was asked to stop and has saved its state."""
+
+
+@dataclass(kw_only=True)
+class Outcome:
+    """What training leaves behind."""
+
+    history: list[dict[str, float]] = field(default_factory=list)
+    best: dict[str, Any] = field(default_factory=dict)  # epoch, robust, tensors, report
+    handed_over: dict[str, Tensor] = field(default_factory=dict)
+
+
+def copied(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name: t.detach().to("cpu", copy=True) for name, t in tensors.items()}
+
+
+@torch.no_grad()
+def validate(method: Method, net: Net, split: Split, epoch: int) -> dict[str, float]:
+    """Clean and PGD accuracy and adversarial loss of a network on a split, in eval mode."""
+    settings, eps, totals = method.spec["validate"], method.eps, torch.zeros(3, device=method.device)
+    with mode(net, training=False):
+        for i, batch in enumerate(split.batches(batch=method.spec["train"]["batch"], device=method.device)):
+            x = batch.x.contiguous(memory_format=method.layout)
+            draws = method.draws("validate", epoch, i, device=method.device)
+            with torch.enable_grad():
+                adv = pgd(
+                    net,
+                    x,
+                    batch.y,
+                    eps=eps,
+                    alpha=settings["step"] * eps,
+                    steps=settings["steps"],
+                    generator=draws,
+                    start="uniform",
+                    pick="worst",
+                )
+            clean = net(x)
+            logits = net(adv) if eps else clean
+            right = [(out.argmax(1) == batch.y).sum().float() for out in (clean, logits)]
+            totals += torch.stack([*right, F.cross_entropy(logits, batch.y, reduction="sum")])
+    clean_acc, robust_acc, loss = (totals / len(split)).tolist()
+    return {"val_clean": clean_acc, "val_robust": robust_acc, "val_loss": loss}
+
+
+def train(
+    method: Method,
+    data: Data,
+    *,
+    resume: Resume,
+    stop: Callable[[], bool] = lambda: False,
+    save_every: float = 300.0,
+    log: Callable[[str], None] = print,
+) -> Outcome:
+    """Train to the end, or save the state and raise Stopped when `stop()` turns true."""
+    settings = method.spec["train"]
+    method.optimizer = optimizer(method.trainables(), settings)
+    outcome, first_epoch, first_step, sums = Outcome(), 0, 0, {}
+    if (state := resume.load()) is not None:
+        first_epoch, first_step, sums = state["epoch"], state["step"], {k: v.to(method.device) for k, v in state["sums"].items()}
+        outcome = Outcome(history=state["history"], best=state["best"], handed_over=state["handed_over"])
+        method.load_state(state["method"])
+        log(f"resumed at epoch {first_epoch}, step {first_step}")
+    saved_at = time.monotonic()
+
+    def save(epoch: int, step: int) -> None:
+        nonlocal saved_at
+        here = {"epoch": epoch, "step": step, "sums": sums, "history": outcome.history, "best": outcome.best}
+        resume.save(here | {"handed_over": outcome.handed_over, "method": method.state()})
+        saved_at = time.monotonic()
+
+    steps = math.ceil(len(data.train) / settings["batch"])
+    for epoch in range(first_epoch, settings["epochs"]):
+        started = time.monotonic()
+        for group in method.optimizer.param_groups:
+            group["lr"] = learning_rate(settings, epoch)
+        method.net.train()
+        batches = data.train.batches(
+            batch=settings["batch"], seed=method.seed, epoch=epoch, augment=method.augment, device=method.device, start=first_step
+        )
+        for step, batch in enumerate(batches, first_step):
+            draws = method.draws("step", epoch, step, device=method.device)
+            batch = batch._replace(x=batch.x.contiguous(memory_format=method.layout))
+            method.optimizer.zero_grad(set_to_none=True)
+            loss, logs = method.loss(batch, draws)
+            loss.backward()
+            method.pull()
+            method.optimizer.step()
+            method.after_step(epoch * steps + step + 1, draws)
+            method.push()
+            for name, value in {"loss": loss.detach(), **logs}.items():
+                sums[name] = sums.get(name, 0) + value.detach() * len(batch.y)
+            if stop() or time.monotonic() - saved_at >= save_every:
+                save(epoch, step + 1)
+                if stop():
+                    raise Stopped(f"stopped at epoch {epoch}, step {step + 1}; run the same command again to go on")
+        record = {"epoch": epoch, "lr": learning_rate(settings, epoch)}
+        record |= {f"train_{name}": (total / len(data.train)).item() for name, total in sums.items()}
+        if not math.isfinite(record["train_loss"]):
+            raise UserError(f"training diverged: the loss of epoch {epoch} is {record['train_loss']}; lower 'train.lr'")
+        record |= validate(method, method.validated(), data.val, epoch)
+        method.after_epoch(record)
+        outcome.history.append(record)
+        if not outcome.best or record["val_robust"] > outcome.best["robust"]:  # strictly: of equal epochs the first
+            tensors = copied(method.validated().state_dict())
+            outcome.best = {"epoch": epoch, "robust": record["val_robust"], "tensors": tensors, "report": method.report()}
+            if method.hands_over == "best":
+                outcome.handed_over = copied(method.tensors())
+        sums, first_step = {}, 0
+        log(
+            f"epoch {epoch + 1}/{settings['epochs']}  loss {record['train_loss']:.4f}  validation clean {record['val_clean']:.4f}"
+            f"  robust {record['val_robust']:.4f}  {time.monotonic() - started:.1f} s"
+        )
+    if method.hands_over == "last":
+        outcome.handed_over = copied(method.tensors())
+    return outcome

@@ -1,0 +1,70 @@
+"""What made a result: code, versions, hardware."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy
+import torch
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("methods", "baselines")
+
+
+def _without_docstrings(tree: ast.AST) -> ast.AST:
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list) and body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
+            body[0].value.value = ""
+    return tree
+
+
+def fingerprint() -> str:
+    """Hash of the project's modules that this process has imported; comments, docstrings and layout do not count."""
+    digest = hashlib.sha256()
+    files = {Path(m.__file__) for m in list(sys.modules.values()) if getattr(m, "__file__", None)}
+    for file in sorted(f for f in files if f.parent.parent == ROOT and f.parent.name in PACKAGES):
+        tree = _without_docstrings(ast.parse(file.read_text()))
+        digest.update(f"{file.relative_to(ROOT)}\n{ast.dump(tree)}\n".encode())
+    return digest.hexdigest()[:16]
+
+
+def _git(*words: str) -> str | None:
+    try:
+        done = subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True, timeout=10)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.processor())
+
+
+def provenance(device: torch.device) -> dict[str, Any]:
+    """Code version, library versions and hardware of this process."""
+    status = _git("status", "--porcelain", "--untracked-files=no")
+    return {
+        "git": _git("rev-parse", "HEAD"),
+        "dirty": None if status is None else bool(status),
+        "source": fingerprint(),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "numpy": numpy.__version__,
+        "host": platform.node(),
+        "cpu": _processor(),
+        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
+        "threads": torch.get_num_threads(),
+        "slurm_job": os.environ.get("SLURM_JOB_ID"),
+    }

@@ -1,0 +1,119 @@
+"""Train one run: `python -m methods.train --spec JSON --out DIR`.
+
+Writes spec.json, history.jsonl, model.safetensors (the deployable network of the best epoch), handover.safetensors where other runs start
+from this one, and, last of all, train.json. Killed at any moment and started again, it goes on from its last saved state.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import torch
+
+from methods.api import load_method
+from methods.atomic import write_json, write_text
+from methods.checkpoint import Resume, load_tensors, save_model, save_tensors
+from methods.data import Data, load
+from methods.device import device as chosen_device
+from methods.errors import UserError
+from methods.loop import Outcome, Stopped, train
+from methods.models import build
+from methods.provenance import fingerprint, provenance
+
+REQUIRED = ("method", "dataset", "data", "arch", "lbn", "bn_affine", "normalize", "head_bias", "eps", "attack", "validate", "train", "seed")
+
+
+def parse_spec(text: str) -> dict:
+    """The run's spec, checked for the keys that every run has."""
+    try:
+        spec = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise UserError(f"--spec is not JSON: {error}") from None
+    missing = [key for key in REQUIRED if key not in spec]
+    if missing:
+        raise UserError(f"--spec misses {', '.join(missing)}; `python -m workflow.suite show` prints complete ones")
+    return spec
+
+
+def load_parent(out: Path, parent: str | None) -> dict[str, torch.Tensor] | None:
+    """State handed over by the parent run, whose folder is a sibling."""
+    if parent is None:
+        return None
+    found = [folder for folder in out.parent.glob(f"*.{parent}") if (folder / "train.json").exists()]
+    if len(found) != 1:
+        raise UserError(f"{out.parent}: the parent run {parent} is not finished there (found {len(found)} folders named *.{parent})")
+    return load_tensors(found[0] / "handover.safetensors")[0]
+
+
+def load_data(spec: dict, root: Path | None) -> Data:
+    settings = spec["data"]
+    return load(spec["dataset"], source=settings["source"], root=root, train=settings.get("train"), val=settings.get("val"))
+
+
+def run(spec: dict, out: Path, data_root: Path | None, *, save_every: float = 300.0) -> None:
+    """Train, then publish the results."""
+    stopping: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, _: stopping.append(number))
+    started, device = time.time(), chosen_device()
+    method_class = load_method(spec["method"])
+    text = json.dumps(spec, sort_keys=True, separators=(",", ":"))
+    resume = Resume(out / "state", f"{text} {fingerprint()}")
+    data = load_data(spec, data_root)
+    method = method_class(spec, data, device=device, parent=load_parent(out, spec.get("parent")))
+    outcome = train(method, data, resume=resume, stop=lambda: bool(stopping), save_every=save_every)
+    publish(spec, out, data, outcome, method, {**provenance(device), "started": started, "seconds": round(time.time() - started, 2)})
+    resume.clear()
+
+
+def publish(spec: dict, out: Path, data: Data, outcome: Outcome, method, made_by: dict) -> None:
+    """Write the results; the manifest comes last, so that a folder with a manifest is complete."""
+    write_text(out / "spec.json", json.dumps(spec, indent=2, sort_keys=True) + "\n")
+    write_text(out / "history.jsonl", "".join(json.dumps(record) + "\n" for record in outcome.history))
+    best = outcome.best
+    net = build(**method.net.arguments)
+    manifest = {
+        "spec": spec,
+        "data": {"label": data.label, "fingerprint": data.fingerprint, "train": len(data.train), "val": len(data.val)},
+        "epochs": len(outcome.history),
+        "best_epoch": best["epoch"],
+        "validation_robust": best["robust"],
+        "report": best["report"],
+        "model_sha256": save_model(net, spec, out / "model.safetensors", best["tensors"]),
+        "provenance": made_by,
+    }
+    if outcome.handed_over:
+        manifest["handover_sha256"] = save_tensors(outcome.handed_over, out / "handover.safetensors")
+    write_json(out / "train.json", manifest)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m methods.train", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--spec", required=True, help="the run, as JSON (python -m workflow.suite show prints it)")
+    parser.add_argument("--out", required=True, type=Path, help="folder of the run; a parent run is looked for beside it")
+    root = os.environ.get("SUITE_DATA_ROOT")
+    parser.add_argument(
+        "--data-root", type=Path, default=Path(root) if root else None, help="where data sets lie (default: $SUITE_DATA_ROOT)"
+    )
+    parser.add_argument("--save-every", type=float, default=300.0, metavar="SECONDS", help="how often the resumable state is saved")
+    options = parser.parse_args(arguments)
+    try:
+        run(parse_spec(options.spec), options.out, options.data_root, save_every=options.save_every)
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except Stopped as stopped:
+        print(stopped, file=sys.stderr)
+        return 75
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
