@@ -1,0 +1,1 @@
+"""The workflow around the methods: planning, Snakemake rules, rendering."""

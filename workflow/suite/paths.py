@@ -1,0 +1,65 @@
+"""Every file name under results/, reports/ and logs/, spelled here and nowhere else.
+
+Names are relative to the working directory. The functions also serve as patterns: given "{run}" they return what a
+Snakemake rule declares.
+"""
+
+RESULTS = "results"
+REPORTS = "reports"
+LOGS = "logs"
+FORMATS = ("md", "tex", "csv")
+
+
+def data_manifest(dataset: str = "{dataset}", source: str = "{source}") -> str:
+    """The small verified description of a dataset that trainings depend on."""
+    return f"{RESULTS}/data/{dataset}.{source}.json"
+
+
+def run_folder(run: str = "{run}") -> str:
+    """Everything of one Run; `run` is <slug>.<id>."""
+    return f"{RESULTS}/runs/{run}"
+
+
+def train_manifest(run: str = "{run}") -> str:
+    """Written last by a training: its presence says that the Run is complete."""
+    return f"{run_folder(run)}/train.json"
+
+
+def model(run: str = "{run}") -> str:
+    """The deployable network."""
+    return f"{run_folder(run)}/model.safetensors"
+
+
+def state_folder(run: str = "{run}") -> str:
+    """Checkpoints of a training under way; no rule declares it, so a failed job keeps it."""
+    return f"{run_folder(run)}/state"
+
+
+def shard(run: str = "{run}", evaluation: str = "{evaluation}", k: int | str = "{k}", n: int | str = "{n}") -> str:
+    """The result of one part of an evaluation."""
+    return f"{run_folder(run)}/eval/{evaluation}/{k}-of-{n}.json"
+
+
+def evaluation(run: str = "{run}", evaluation: str = "{evaluation}") -> str:
+    """The merged result of an evaluation."""
+    return f"{run_folder(run)}/eval/{evaluation}.json"
+
+
+def frame(scale: str = "{scale}") -> str:
+    """All evaluations of a scale as one table of numbers."""
+    return f"{RESULTS}/frames/{scale}.parquet"
+
+
+def table(scale: str = "{scale}", table: str = "{table}", kind: str = "{kind}") -> str:
+    """A rendered table; `kind` is one of FORMATS."""
+    return f"{REPORTS}/{scale}/{table}.{kind}"
+
+
+def row(scale: str = "{scale}", table: str = "{table}", row: str = "{row}") -> str:
+    """One rendered row."""
+    return f"{REPORTS}/{scale}/rows/{table}.{row}.md"
+
+
+def log(rule: str, *wildcards: str) -> str:
+    """The log of a job."""
+    return f"{LOGS}/{rule}/{'.'.join(wildcards)}.log"
