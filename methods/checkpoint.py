@@ -22,17 +22,15 @@ from methods.atomic import write_bytes
 from methods.errors import UserError
 from methods.models import Net, build
 
-FORMAT = "1"
+FORMAT = 1
 
 
 def save_model(net: Net, spec: dict, path: Path, tensors: dict[str, Tensor] | None = None) -> str:
     """Write a network (or `tensors` of its shape) as a model file; returns its SHA-256."""
     tensors = tensors if tensors is not None else net.state_dict()
-    metadata = {
-        "format": FORMAT,
-        "network": json.dumps(net.arguments, sort_keys=True),
-        "spec": json.dumps(spec, sort_keys=True, separators=(",", ":")),
-    }
+    about = {"format": FORMAT, "network": net.arguments, "spec": spec}
+    # One key: safetensors writes several in random order, and equal runs should leave equal bytes.
+    metadata = {"suite": json.dumps(about, sort_keys=True, separators=(",", ":"))}
     return save_tensors(tensors, path, metadata)
 
 
@@ -43,11 +41,12 @@ def save_tensors(tensors: dict[str, Tensor], path: Path, metadata: dict[str, str
     return hashlib.sha256(payload).hexdigest()
 
 
-def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Tensors and metadata of a safetensors file."""
+def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Tensors of a safetensors file, and what the suite wrote about them (format, network, spec)."""
     try:
         with safe_open(path, framework="pt") as file:
-            return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
+            about = json.loads((file.metadata() or {}).get("suite", "{}"))
+            return {name: file.get_tensor(name) for name in file.keys()}, about  # noqa: SIM118
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
     except (SafetensorError, OSError, ValueError) as error:
@@ -56,10 +55,10 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 
 def load_model(path: Path) -> Net:
     """The network of a model file, in eval mode."""
-    tensors, metadata = load_tensors(path)
-    if metadata.get("format") != FORMAT or "network" not in metadata:
-        raise UserError(f"{path}: not a model file of this suite (metadata 'format: {metadata.get('format')}', expected '{FORMAT}')")
-    net = build(**json.loads(metadata["network"]))
+    tensors, about = load_tensors(path)
+    if about.get("format") != FORMAT:
+        raise UserError(f"{path}: not a model file of this suite (format {about.get('format')}, expected {FORMAT})")
+    net = build(**about["network"])
     fill(net, tensors, str(path))
     return net.eval()
 

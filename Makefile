@@ -1,0 +1,32 @@
+# Two commands: `make demo` and `make test`. Each sets up .venv by itself when it must.
+PYTHON ?= python3.11
+CORES ?= 2
+VENV := .venv
+BIN := $(CURDIR)/$(VENV)/bin
+export PATH := $(BIN):$(PATH)
+
+.PHONY: demo test lint clean
+
+demo: $(VENV)/ready
+	snakemake --cores $(CORES) demo
+	@echo
+	@echo "Done. The report: reports/demo/main_comparison.md (all tables: snakemake --cores $(CORES) all_tables)"
+
+test: $(VENV)/ready
+	OMP_NUM_THREADS=1 python -m pytest -n $(CORES) --dist worksteal tests
+
+lint: $(VENV)/ready
+	ruff check .
+	ruff format --check .
+	snakefmt --check Snakefile workflow
+	snakemake --lint
+
+# python3 is accepted where the interpreter has no versioned name; the suite needs 3.11.
+$(VENV)/ready: requirements.txt
+	$$(command -v $(PYTHON) || command -v python3) -m venv $(VENV)
+	$(BIN)/python -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if v == (3, 11) else f"error: Python 3.11 is needed, this is {v[0]}.{v[1]}; set PYTHON=...")'
+	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.txt
+	touch $@
+
+clean:
+	rm -rf $(VENV) .snakemake results/runs results/data results/frames results/bench reports/demo logs
