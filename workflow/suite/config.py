@@ -159,9 +159,7 @@ def load_tables(folder: Path = CONFIG) -> dict[str, Table]:
 def _find(kind: str, name: str, folder: Path) -> Path:
     path = folder / kind / f"{name}.yaml"
     if name not in names(kind, folder):
-        raise SuiteError(
-            f"{_shown(folder / kind)}: no {kind[:-1]} is called '{name}'; allowed: {', '.join(names(kind, folder))}"
-        )
+        raise SuiteError(f"{_shown(folder / kind)}: no {kind[:-1]} is called '{name}'; allowed: {', '.join(names(kind, folder))}")
     return path
 
 
@@ -208,11 +206,8 @@ def _check_shape(table: Table) -> None:
         for number, (condition, _) in enumerate((*row.when, *row.skip, *row.notes)):
             schema.check_keys(condition, source=shown, at=f"row '{row.id}', condition {number + 1}")
         if len(row.cells) != len(table.columns):
-            raise SuiteError(
-                f"{shown}: row '{row.id}': cells: has {len(row.cells)} entries; allowed: one per column, {len(table.columns)}"
-            )
+            raise SuiteError(f"{shown}: row '{row.id}': cells: has {len(row.cells)} entries; allowed: one per column, {len(table.columns)}")
         if len(row.labels) != len(table.stub):
             raise SuiteError(
-                f"{shown}: row '{row.id}': labels: has {len(row.labels)} entries; allowed: one per stub column,"
-                f" {len(table.stub)}"
+                f"{shown}: row '{row.id}': labels: has {len(row.labels)} entries; allowed: one per stub column, {len(table.stub)}"
             )

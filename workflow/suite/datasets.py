@@ -24,19 +24,19 @@ DATASETS = {
     "cifar10": Dataset(
         title="CIFAR-10",
         eps="8/255",
-        train={"full": 49000, "sample": 1960},
+        train={"full": 49000, "sample": 1960, "stand-in": 2008},
         traces=("cifar-10-batches-py", "cifar-10-python.tar.*", "decoded/cifar10.*"),
     ),
     "cifar100": Dataset(
         title="CIFAR-100",
         eps="4/255",
-        train={"full": 49000},
+        train={"full": 49000, "stand-in": 2008},
         traces=("cifar-100-python", "cifar-100-python.tar.*", "decoded/cifar100.*"),
     ),
     "imagenet100": Dataset(
         title="ImageNet-100",
         eps="2/255",
-        train={"full": 124156},
+        train={"full": 124156, "stand-in": 502},
         traces=("imagenet/train/n01440764", "train/n01440764"),
     ),
 }

@@ -81,9 +81,7 @@ class Plan:
         """A row by its table and id, or a clear error."""
         rows = self.table(table).by_id
         if name not in rows:
-            raise SuiteError(
-                f"workflow/config/tables/{table}.yaml: no row is called '{name}'; allowed: {', '.join(rows)}"
-            )
+            raise SuiteError(f"workflow/config/tables/{table}.yaml: no row is called '{name}'; allowed: {', '.join(rows)}")
         return rows[name]
 
     def cells_of(self, table: str, row: str | None = None) -> list[Cell]:
@@ -161,8 +159,9 @@ class _Planner:
         for condition, override in row.when:
             if matches(condition, keys):
                 keys = merge(keys, override)
-        place = dict(table=table.name, row=row.id, column=column.id, metric=table.metric, reported=reported)
-        place["notes"] = tuple(text for condition, text in row.notes if matches(condition, keys))
+        notes = tuple(text for condition, text in row.notes if matches(condition, keys))
+        place = {"table": table.name, "row": row.id, "column": column.id, "metric": table.metric}
+        place |= {"reported": reported, "notes": notes}
         for condition, why in row.skip:
             if matches(condition, keys):
                 return Cell(**place, not_applicable=why)

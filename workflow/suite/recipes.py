@@ -66,8 +66,7 @@ def load(path: Path, *, root: Path) -> Recipe:
     phases = literal.get("phases")
     if isinstance(phases, dict):
         literal["phases"] = {
-            name: {**phase, "run": expand(phase.get("run", {}))} if isinstance(phase, dict) else phase
-            for name, phase in phases.items()
+            name: {**phase, "run": expand(phase.get("run", {}))} if isinstance(phase, dict) else phase for name, phase in phases.items()
         }
     schema.check(literal, "recipe", source=shown, at="RECIPE")
     for number, (condition, _) in enumerate(literal["when"]):
@@ -116,9 +115,7 @@ def _phases(literal: Mapping, shown: Path) -> dict[str, Phase]:
     for name, phase in literal.items():
         parent = phase.get("parent")
         if parent is not None and parent not in literal:
-            raise SuiteError(
-                f"{shown}: RECIPE.phases.{name}.parent: unknown phase '{parent}'; allowed: {', '.join(literal)}"
-            )
+            raise SuiteError(f"{shown}: RECIPE.phases.{name}.parent: unknown phase '{parent}'; allowed: {', '.join(literal)}")
         schema.check_keys(phase.get("ignores", []), source=shown, at=f"RECIPE.phases.{name}.ignores")
     return {
         name: Phase(parent=phase.get("parent"), ignores=tuple(phase.get("ignores", ())), run=phase.get("run", {}))

@@ -36,9 +36,7 @@ def _schemas() -> dict[str, dict]:
 @cache
 def _validator(name: str) -> jsonschema.Draft202012Validator:
     draft = referencing.jsonschema.DRAFT202012
-    registry = referencing.Registry().with_resources(
-        (key, draft.create_resource(schema)) for key, schema in _schemas().items()
-    )
+    registry = referencing.Registry().with_resources((key, draft.create_resource(schema)) for key, schema in _schemas().items())
     return jsonschema.Draft202012Validator(_schemas()[name], registry=registry)
 
 

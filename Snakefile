@@ -1,0 +1,29 @@
+"""From a fresh clone to the paper's tables: `snakemake --cores 8 all_tables`."""
+
+from snakemake.utils import min_version
+
+min_version("9.0")
+
+
+configfile: f"{workflow.basedir}/workflow/config/suite.yaml"
+
+
+report: "workflow/report/workflow.rst"
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/data.smk"
+include: "workflow/rules/train.smk"
+include: "workflow/rules/evaluate.smk"
+include: "workflow/rules/tables.smk"
+
+
+localrules:
+    all,
+    all_tables,
+
+
+rule all:
+    default_target: True
+    input:
+        rules.all_tables.input,

@@ -1,0 +1,94 @@
+"""The plan of this invocation, and what every rule shares."""
+
+import os
+import sys
+from pathlib import Path
+
+from snakemake.exceptions import WorkflowError
+
+sys.path.insert(0, workflow.basedir)
+
+from workflow.suite import config as settings
+from workflow.suite import environment, paths, plan
+from workflow.suite.errors import SuiteError
+
+ENVIRONMENT = f"{workflow.basedir}/environment.yml"
+
+
+def clear(function, *arguments, **keywords):
+    """Call a function of the suite; wrong input becomes one message instead of a traceback."""
+    try:
+        return function(*arguments, **keywords)
+    except SuiteError as error:
+        raise WorkflowError(str(error)) from None
+
+
+SUITE = clear(settings.load_suite, config)
+PLAN = clear(plan.load, SUITE.scale, data_root=SUITE.data_root)
+
+os.environ.update(
+    environment.of_jobs(
+        SUITE,
+        PLAN.scale,
+        root=Path(workflow.basedir),
+        python=Path(sys.executable),
+        present=os.environ,
+    )
+)
+
+
+wildcard_constraints:
+    dataset="[a-z0-9]+",
+    source="[a-z-]+",
+    run="[a-z0-9_.-]+\\.[0-9a-f]{12}",
+    evaluation="[0-9a-f]{12}",
+    k="[0-9]+",
+    n="[0-9]+",
+    scale="[a-z0-9_]+",
+    table="[a-z0-9_]+",
+    row="[a-z0-9-]+",
+
+
+def planned(run):
+    """A Run of this plan by its folder name."""
+    if run not in PLAN.runs:
+        raise WorkflowError(
+            f"no Run is called '{run}' at scale '{PLAN.scale.name}'; `python -m workflow.suite plan` lists them"
+        )
+    return PLAN.runs[run]
+
+
+def evaluated(run, evaluation):
+    """The planned evaluation of a Run."""
+    found = PLAN.evaluations.get(planned(run).name)
+    if found is None or found.id != evaluation:
+        raise WorkflowError(
+            f"no evaluation {evaluation} of '{run}' is planned at scale '{PLAN.scale.name}'"
+        )
+    return found
+
+
+def same_scale(scale):
+    """Refuse a target of another scale than the one this invocation plans."""
+    if scale != PLAN.scale.name:
+        raise WorkflowError(
+            f"a target of scale '{scale}' was asked for, but the plan is of scale '{PLAN.scale.name}';"
+            f" add --config scale={scale} (allowed: {', '.join(settings.names('scales'))})"
+        )
+
+
+def evaluations(table=None, row=None):
+    """The merged evaluations behind a table, a row of it, or everything."""
+    runs = clear(PLAN.final_runs, table, row)
+    return [paths.evaluation(run, PLAN.evaluations[run].id) for run in runs]
+
+
+def of_table(wildcards):
+    """The evaluations that a table, or one row of it, shows."""
+    same_scale(wildcards.scale)
+    return evaluations(wildcards.table, wildcards.get("row"))
+
+
+def sources(*modules):
+    """Code files as inputs, so that an edit shows in what they make."""
+    return [f"{workflow.basedir}/workflow/suite/{module}.py" for module in modules]

@@ -1,0 +1,13 @@
+"""Datasets, verified once."""
+
+
+rule data:
+    output:
+        paths.data_manifest(),
+    log:
+        paths.log("data", "{dataset}", "{source}"),
+    conda:
+        ENVIRONMENT
+    shell:
+        "exec python -m methods.data --dataset {wildcards.dataset} --source {wildcards.source}"
+        ' --root "$SUITE_DATA_ROOT" --out {output} > {log} 2>&1'

@@ -1,0 +1,30 @@
+"""Training phases, one Run each.
+
+The command is frozen and its params are canonical text made from wildcards alone: anything else would train everything
+again for a change that changes nothing. Checkpoints lie in an undeclared folder beside the outputs, which Snakemake
+leaves alone when a job fails.
+"""
+
+
+rule train:
+    input:
+        data=lambda wc: paths.data_manifest(*plan.manifest_key(planned(wc.run))),
+        parent=lambda wc: (
+            [paths.train_manifest(planned(wc.run).parent)]
+            if planned(wc.run).parent
+            else []
+        ),
+    output:
+        manifest=paths.train_manifest(),
+        model=paths.model(),
+    log:
+        paths.log("train", "{run}"),
+    conda:
+        ENVIRONMENT
+    resources:
+        gpu=int(PLAN.scale.require_gpu),
+    params:
+        spec=lambda wc: planned(wc.run).text,
+        folder=lambda wc: paths.run_folder(wc.run),
+    shell:
+        "exec python -m methods.train --spec {params.spec:q} --out {params.folder} > {log} 2>&1"

@@ -1,0 +1,100 @@
+"""Command line of the suite: python -m workflow.suite status | show | plan | rows | render."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from tabulate import tabulate
+
+from workflow.suite import config, paths, plan, status
+from workflow.suite.errors import SuiteError
+from workflow.suite.show import show
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run a command; wrong input is one line on stderr and exit code 2."""
+    options = _parser().parse_args(arguments)
+    try:
+        suite = config.load_suite()
+        root = Path(options.data_root) if options.data_root else suite.data_root
+        planned = plan.load(options.scale or suite.scale, data_root=root)
+        print(options.run(planned, options))
+    except SuiteError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:  # the reader (head, less) has seen enough
+        sys.stderr.close()
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m workflow.suite", description="What is planned, what is done, and where it lies.")
+    shared = argparse.ArgumentParser(add_help=False)
+    shared.add_argument("--scale", help=f"one of: {', '.join(config.names('scales'))} (default: that of suite.yaml)")
+    shared.add_argument("--data-root", help="where full datasets lie (default: that of suite.yaml)")
+    shared.add_argument("--directory", type=Path, default=Path(), help="where results/ and reports/ lie (default: here)")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def add(name: str, run, text: str) -> argparse.ArgumentParser:
+        command = commands.add_parser(name, help=text, description=text, parents=[shared])
+        command.set_defaults(run=run)
+        return command
+
+    add("status", _status, "How far every table and Run is.")
+    add("show", _show, "A cell, a row or a Run in full.").add_argument(
+        "what", help="table.row.column, table.row, table, or a Run's id (or the start of it)"
+    )
+    add("plan", _plan, "Every Run of the plan, and the counts.").add_argument("--table", help="only the Runs of this table")
+    add("rows", _rows, "Every row with the file that `snakemake --cores N FILE` makes for it.").add_argument(
+        "--table", help="only the rows of this table"
+    )
+    add("render", _render, "Render tables from whatever is finished, without running anything.").add_argument(
+        "--table", help="only this table"
+    )
+    return parser
+
+
+def _status(planned: plan.Plan, options: argparse.Namespace) -> str:
+    counts = status.of_tables(planned, options.directory)
+    lines = [[name, *(count[key] for key in status.STATUSES)] for name, count in counts.items()]
+    lines.append(["all", *(sum(count[key] for count in counts.values()) for key in status.STATUSES)])
+    stages = status.of_runs(planned, options.directory)
+    parts = [f"scale {planned.scale.name}", tabulate(lines, ["table", *status.STATUSES])]
+    parts.append("Runs: " + ", ".join(f"{stages[key]} {key}" for key in status.STAGES))
+    parts += [f"not available, {number} cells: {reason}" for reason, number in status.reasons(planned).most_common()]
+    return "\n".join(parts)
+
+
+def _show(planned: plan.Plan, options: argparse.Namespace) -> str:
+    return show(planned, options.what, options.directory)
+
+
+def _plan(planned: plan.Plan, options: argparse.Namespace) -> str:
+    final = planned.final_runs(options.table)
+    runs = list(dict.fromkeys(run.name for name in final for run in reversed(planned.lineage(name))))
+    lines = [f"{name}  {status.stage(planned, name, options.directory)}" for name in runs]
+    cells = [cell for cell in planned.cells.values() if options.table in (None, cell.table)]
+    numbers = sum(cell.reported.value is not None for cell in cells)
+    lost = sum(cell.unavailable is not None for cell in cells)
+    lines.append(
+        f"{len(cells)} cells, {numbers} numbers of the paper; {len(final)} distinct final Runs, {len(runs)} trainings"
+        f" with their parents; {lost} cells not available"
+    )
+    return "\n".join(lines)
+
+
+def _rows(planned: plan.Plan, options: argparse.Namespace) -> str:
+    tables = [planned.table(options.table)] if options.table else planned.tables.values()
+    lines = [[paths.row(planned.scale.name, table.name, row.id), " | ".join(row.labels)] for table in tables for row in table.rows]
+    return tabulate(lines, tablefmt="plain")
+
+
+def _render(planned: plan.Plan, options: argparse.Namespace) -> str:
+    from workflow.suite import render  # pandas: slow to import, and only needed here
+
+    names = [planned.table(options.table).name] if options.table else list(planned.tables)
+    return "\n".join(str(path) for name in names for path in render.write_table(planned, name, options.directory))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

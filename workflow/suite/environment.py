@@ -1,0 +1,23 @@
+"""The environment of jobs: where the code, the interpreter and the data are, and whether a GPU is a must.
+
+None of these changes a result, so none of them stands in a command line or in params, where a change would make
+Snakemake run everything again.
+"""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from workflow.suite.config import Scale, Suite
+
+
+def of_jobs(suite: Suite, scale: Scale, *, root: Path, python: Path, present: Mapping[str, str]) -> dict[str, str]:
+    """Variables to set, given those that are `present`."""
+    variables = {
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(root), present.get("PYTHONPATH")])),
+        "PATH": os.pathsep.join(filter(None, [str(python.parent), present.get("PATH")])),
+        "SUITE_DATA_ROOT": str(suite.data_root),
+    }
+    if scale.require_gpu and not suite.allow_cpu:
+        variables["SUITE_DEVICE"] = "cuda"
+    return variables

@@ -1,0 +1,32 @@
+"""All finished evaluations of a scale as one pandas frame: a line per Run, fractions as measured, settings beside them."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from workflow.suite.measure import label, read
+from workflow.suite.plan import Plan
+from workflow.suite.spec import leaves
+
+NUMBERS = ("clean_acc", "robust_acc", "n", "n_clean", "n_robust")
+
+
+def collect(plan: Plan, folder: Path) -> pd.DataFrame:
+    """The frame; columns `spec.*` hold the Run's settings, `after.*` the accuracy left after each attack."""
+    lines = []
+    for run in plan.final_runs():
+        chosen = plan.evaluations[run]
+        result = read(run, chosen.id, folder)
+        if result is None:
+            continue
+        line = {"run": run, "evaluation": chosen.id, "data": label(result), "warnings": len(result.get("warnings", ()))}
+        line |= {key: result.get(key) for key in NUMBERS}
+        line |= {f"after.{attack}": left for attack, left in result.get("after", {}).items()}
+        line |= {f"spec.{key}": _scalar(value) for key, value in leaves(plan.runs[run].spec)}
+        lines.append(line)
+    return pd.DataFrame(lines, columns=None if lines else ["run", "evaluation", "data", "warnings", *NUMBERS])
+
+
+def _scalar(value: object) -> object:
+    """Mixed types in one column (p is a number or "global", eps text or 0) are kept as text."""
+    return value if isinstance(value, bool) or value is None else str(value)

@@ -1,0 +1,37 @@
+"""Rendered files of a plan: tables in every format, rows, the frame."""
+
+import io
+from pathlib import Path
+
+from workflow.suite import config, files, frame, latex, markdown, paths, sheet
+from workflow.suite.plan import Plan
+from workflow.suite.provenance import made_by
+
+
+def write_table(plan: Plan, name: str, folder: Path = Path()) -> list[Path]:
+    """Render a table in all formats from whatever is finished under `folder`; the files written."""
+    by = made_by(config.ROOT)
+    texts = {
+        "md": markdown.table(plan, name, folder, made_by=by),
+        "tex": latex.table(plan, name, folder, made_by=by),
+        "csv": sheet.table(plan, name, folder),
+    }
+    written = [folder / paths.table(plan.scale.name, name, kind) for kind in texts]
+    for path, text in zip(written, texts.values(), strict=True):
+        files.write(path, text)
+    return written
+
+
+def write_row(plan: Plan, table: str, row: str, folder: Path = Path()) -> Path:
+    """Render one row."""
+    path = folder / paths.row(plan.scale.name, table, row)
+    files.write(path, markdown.row(plan, table, row, folder, made_by=made_by(config.ROOT)))
+    return path
+
+
+def write_frame(plan: Plan, folder: Path = Path()) -> Path:
+    """Collect all finished evaluations of a scale."""
+    path, content = folder / paths.frame(plan.scale.name), io.BytesIO()
+    frame.collect(plan, folder).to_parquet(content, index=False)
+    files.write(path, content.getvalue())
+    return path
