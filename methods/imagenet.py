@@ -7,7 +7,6 @@ a label is the position in that list.
 import hashlib
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -15,7 +14,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from methods.errors import UserError
-from methods.split import Batch, Split, generator, unit
+from methods.split import Batch, Pool, Split, generator, unit
 from methods.torchvision_shim import torchvision
 
 WNIDS = tuple((Path(__file__).parent / "imagenet100_wnids.txt").read_text().split())
@@ -23,16 +22,11 @@ SUFFIXES = {".jpeg", ".jpg", ".png", ".bmp", ".webp"}
 Sample = tuple[Path, int]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Listing:
-    train: list[Sample]
-    test: list[Sample]
-    origin: str
-    sha256: dict[str, str]
+def pool(root: Path, *, size: int = 224, workers: int | None = None) -> Pool:
+    """The photographs under root/imagenet or root, in sorted order; the folder `val` is the test set.
 
-
-def listing(root: Path) -> Listing:
-    """All photographs of the 100 classes under root/imagenet or root, sorted; the folder `val` is the test set."""
+    Without a number, as many worker processes as this process has cores, at most 8.
+    """
     home = next((path for path in (root / "imagenet", root) if (path / "train").is_dir()), None)
     if home is None:
         raise UserError(
@@ -47,7 +41,17 @@ def listing(root: Path) -> Listing:
     for part, samples in parts.items():
         names = "\n".join(path.relative_to(home).as_posix() for path, _ in samples)
         digests[f"{part}_files"] = hashlib.sha256(names.encode()).hexdigest()
-    return Listing(train=parts["train"], test=parts["val"], origin=f"folder {home.name}", sha256=digests)
+    if workers is None:
+        workers = min(8, len(os.sched_getaffinity(0)))
+    train, test = parts["train"], parts["val"]
+    return Pool(
+        count=len(train),
+        pick=lambda index: FolderSplit([train[i] for i in index], size=size, workers=workers),
+        test=FolderSplit(test, size=size, workers=workers),
+        label=f"ImageNet-100: {len(train)} training and {len(test)} test images",
+        origin="local folder",
+        sha256=digests,
+    )
 
 
 def _photographs(folder: Path) -> list[Sample]:
@@ -68,15 +72,14 @@ class FolderSplit(Split):
 
     augments = ("none", "resized_crop_flip")
 
-    def __init__(self, samples: list[Sample], *, size: int = 224, workers: int | None = None) -> None:
+    def __init__(self, samples: list[Sample], *, size: int, workers: int) -> None:
         super().__init__(torch.tensor([label for _, label in samples], dtype=torch.int64))
         self.paths = [path for path, _ in samples]
-        self.size = size
-        self.workers = min(8, len(os.sched_getaffinity(0))) if workers is None else workers
+        self.size, self.workers = size, workers
 
     def gather(self, index: Tensor, device: str | torch.device = "cpu") -> Tensor:
         photographs = _Photographs(self.paths, self.size, "none", (None, 0))
-        return unit(_stack([photographs[i] for i in index.tolist()])).to(device)
+        return unit(_readable(_stack([photographs[i] for i in index.tolist()])).to(device))
 
     def _read(
         self, chunks: list[tuple[int, Tensor]], stream: tuple[int | None, int], augment: str, device: torch.device
@@ -84,15 +87,14 @@ class FolderSplit(Split):
         loader = DataLoader(
             _Photographs(self.paths, self.size, augment, stream),
             batch_sampler=[index.tolist() for _, index in chunks],
-            num_workers=self.workers,
-            collate_fn=_collate,
+            num_workers=min(self.workers, len(chunks)),
+            collate_fn=_stack,
             pin_memory=device.type == "cuda",
             generator=torch.Generator(),  # else every epoch would take a number from the global generator
         )
         for (_, index), images in zip(chunks, loader, strict=True):
-            if isinstance(images, str):
-                raise UserError(images)
-            yield Batch(unit(images.to(device, non_blocking=True)), self.labels[index].to(device), index.to(device))
+            x = unit(_readable(images).to(device, non_blocking=True))
+            yield Batch(x, self.labels[index].to(device), index.to(device))
 
 
 class _Photographs(Dataset):
@@ -131,12 +133,13 @@ class _Photographs(Dataset):
             torch.default_generator.set_state(before)
 
 
-def _collate(items: list[Tensor | str]) -> Tensor | str:
-    return next((item for item in items if isinstance(item, str)), None) or torch.stack(items)
+def _stack(items: list[Tensor | str]) -> Tensor | str:
+    messages = [item for item in items if isinstance(item, str)]
+    # contiguous: Pillow's images come with their channels last, and stacking would keep it so
+    return messages[0] if messages else torch.stack([item.contiguous() for item in items])
 
 
-def _stack(items: list[Tensor | str]) -> Tensor:
-    stacked = _collate(items)
-    if isinstance(stacked, str):
-        raise UserError(stacked)
-    return stacked
+def _readable(images: Tensor | str) -> Tensor:
+    if isinstance(images, str):
+        raise UserError(images)
+    return images

@@ -6,13 +6,15 @@ in the middle of an epoch sees exactly the batches it would have seen.
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from methods import augment as augmentation
+from methods.augment import AUGMENTS
 
 
 class Batch(NamedTuple):
@@ -81,7 +83,7 @@ class Split(ABC):
 class TensorSplit(Split):
     """A split that fits in memory as one uint8 tensor; made when first looked at, then kept once per device."""
 
-    augments = ("none", "crop_flip", "resized_crop_flip")
+    augments = ("none", *AUGMENTS)
 
     def __init__(self, labels: Tensor, make: Callable[[], Tensor]) -> None:
         super().__init__(labels)
@@ -108,9 +110,20 @@ class TensorSplit(Split):
             index = index.to(device)
             x = images[index]
             if augment != "none":
-                change = getattr(augmentation, augment)
-                x = change(x, generator(seed, "augment", epoch, number))
+                x = AUGMENTS[augment](x, generator(seed, "augment", epoch, number))
             yield Batch(unit(x), y, index)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pool:
+    """What a source offers: training images to pick splits from, and the test split."""
+
+    count: int
+    pick: Callable[[np.ndarray], Split]
+    test: Split
+    label: str  # what a person reads
+    origin: str  # which copy it was read from
+    sha256: Mapping[str, str]
 
 
 def unit(images: Tensor) -> Tensor:

@@ -8,40 +8,45 @@ import hashlib
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from methods.split import TensorSplit
+from methods.hashing import sha256
+from methods.split import Pool, TensorSplit
 
 GRID = 4  # a pattern has 4 x 4 random colours, blended in between
 SMALL, LARGE = (2048, 1024), (512, 256)  # training and test images at 32 pixels, and above
 
 
-def counts(size: int) -> tuple[int, int]:
-    """(training, test) images of a stand-in with images of this size."""
-    return SMALL if size <= 32 else LARGE
-
-
-def split(name: str, part: str, index: np.ndarray, *, classes: int, size: int) -> TensorSplit:
-    """The images number `index` of part "train" or "test"; classes take turns."""
-    labels = index % classes
-    return TensorSplit(torch.from_numpy(labels), lambda: _images(name, part, index, labels, classes, size))
-
-
-def colours(name: str, classes: int) -> np.ndarray:
-    """The random colours of each class's pattern, uint8 (classes, 3, GRID, GRID)."""
+def pool(name: str, *, title: str, classes: int, size: int) -> Pool:
+    """The stand-in for the data set `name`. An image is made when its split is first looked at, and only then."""
+    count, tests = SMALL if size <= 32 else LARGE
     shape = (classes, 3, GRID, GRID)
-    return _noise(f"stand-in {name}", int(np.prod(shape))).reshape(shape)
+    colours = _noise(f"stand-in {name}", int(np.prod(shape))).reshape(shape)
+
+    def images(part: str, index: np.ndarray) -> np.ndarray:
+        return _images(f"{name} {part}", index, index % classes, colours, size)
+
+    def split(part: str, index: np.ndarray) -> TensorSplit:
+        return TensorSplit(torch.from_numpy(index % classes), lambda: torch.from_numpy(images(part, index)))
+
+    return Pool(
+        count=count,
+        pick=lambda index: split("train", index),
+        test=split("test", np.arange(tests)),
+        label=f"stand-in for {title}: synthetic class patterns, not photographs",
+        origin="synthetic",
+        sha256={"colours": sha256(colours), "first_test_image": sha256(images("test", np.arange(1)))},
+    )
 
 
-def _images(name: str, part: str, index: np.ndarray, labels: np.ndarray, classes: int, size: int) -> Tensor:
+def _images(key: str, numbers: np.ndarray, labels: np.ndarray, colours: np.ndarray, size: int) -> np.ndarray:
     blend = _blend(size)
-    grids = colours(name, classes).astype(np.float64)
-    patterns = {int(k): (blend @ grids[k] @ blend.T // (size - 1) ** 2).astype(np.uint16) for k in np.unique(labels)}
-    images = np.empty((len(index), 3, size, size), np.uint8)
-    for image, number, label in zip(images, index, labels, strict=True):
-        noise = _noise(f"stand-in {name} {part} {number}", image.size).reshape(image.shape)
-        image[:] = (5 * patterns[int(label)] + 3 * noise.astype(np.uint16)) >> 3
-    return torch.from_numpy(images)
+    # Products and sums of small whole numbers, so floating point is exact.
+    patterns = {k: (blend @ colours[k] @ blend.T // (size - 1) ** 2).astype(np.uint16) for k in np.unique(labels)}
+    images = np.empty((len(numbers), 3, size, size), np.uint8)
+    for image, number, label in zip(images, numbers, labels, strict=True):
+        noise = _noise(f"stand-in {key} {number}", image.size).reshape(image.shape)
+        image[:] = (5 * patterns[label] + 3 * noise.astype(np.uint16)) >> 3
+    return images
 
 
 def _blend(size: int) -> np.ndarray:
