@@ -71,10 +71,12 @@ class Method:
     # -- what a method usually overrides ------------------------------------------------------------------------------------------
 
     def initialise(self) -> None:
-        """Draw the initial weights of the network's convolutions."""
+        """Draw the initial weights of the network's convolutions, and the classifier's bias where it has one (PyTorch's law)."""
         draws = self.draws("weights")
         for _, conv in self.net.convs():
             conv.weight.data.copy_(init.weights(self.spec["init"]["weights"], conv.weight.shape, draws, keep=self.keep))
+        if (bias := self.net.head.bias) is not None:
+            bias.data.copy_(init.bias(self.net.head.weight.shape, self.draws("bias")))
 
     def makers(self) -> dict[str, nn.Module]:
         """Makers of convolution weights by layer name; layers without one train their weight itself."""

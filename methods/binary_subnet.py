@@ -66,11 +66,14 @@ class BinarySubnet(Method):
         scores = [init.scores(settings["scores"], conv.weight.shape, draws, a=settings["a"]) for _, conv in convs]
         sizes = [conv.weight.numel() for _, conv in convs]
         self.budget = int(self.keep * sum(sizes))
-        counts = sizes if self.spec["p"] == "global" else adaptive_counts(sizes, self.spec["sparsity"], self.spec["p"])
         return {
             name: Scored(conv.weight.detach().clone(), s, kept, train="scores")
-            for (name, conv), s, kept in zip(convs, scores, counts, strict=True)
+            for (name, conv), s, kept in zip(convs, scores, self.counts(sizes), strict=True)
         }
+
+    def counts(self, sizes: list[int]) -> list[int]:
+        """Kept weights per layer (for global pruning: at most)."""
+        return sizes if self.spec["p"] == "global" else adaptive_counts(sizes, self.spec["sparsity"], self.spec["p"])
 
     def push(self) -> None:
         if self.spec["p"] == "global":  # one threshold for all layers: the counts follow from the scores of the moment

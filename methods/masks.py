@@ -58,6 +58,18 @@ def fixed_counts(sizes: list[int], sparsity: float) -> list[int]:
     return [kept_count(size, keep_fraction(sparsity)) for size in sizes]
 
 
+def layer_counts(sizes: list[int], sparsity: float, p: float | str, *, rule: str) -> list[int]:
+    """Kept weights per layer by a rule: "adaptive" (any p) or "fixed" (the official code of baselines that know one rate only, p = 1).
+
+    The two differ by a few weights at p = 1, because the adaptive rule also hands rounding remainders to the larger layers.
+    """
+    if rule == "adaptive" and p != "global":
+        return adaptive_counts(sizes, sparsity, p)
+    if rule == "fixed" and p == 1:
+        return fixed_counts(sizes, sparsity)
+    raise UserError(f"'options.counts: {rule}' with 'p: {p}' is not possible; allowed: adaptive with p in [0, 1], fixed with p = 1")
+
+
 def top_mask(score: Tensor, kept: int) -> Tensor:
     """Mask (bool, score's shape) of exactly the `kept` largest entries, by selection rather than sorting and without a host sync.
 

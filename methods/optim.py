@@ -55,7 +55,7 @@ def learning_rate(train: dict, epoch: int) -> float:
     if schedule == "cosine":
         return lr * 0.5 * (1 + cos(pi * (epoch - warmup) / (epochs - warmup)))
     if schedule == "cosine_hydra":  # HYDRA's cosine is off by one: epoch 1, not 0, has the full rate and the last epoch is not the smallest
-        return lr * 0.5 * (1 + cos(pi * (epoch - 1) / epochs))
+        return lr * 0.5 * (1 + cos(pi * (epoch - 1) / max(epochs, 2)))  # max: a single epoch would have rate 0
     if schedule == "steps":
         return lr * 0.1 ** sum(epoch >= milestone for milestone in train["milestones"])
     raise UserError(f"unknown 'train.schedule: {schedule}'; allowed: cosine, cosine_hydra, steps")
