@@ -1,8 +1,8 @@
 """AutoAttack (Croce & Hein, ICML 2020, arXiv:2003.01690) on one block of examples, through the authors' library.
 
-`library(...)` is the library's object with the settings of an evaluation; `plain_block` is a plain call of it. `attack_block` drives the same
-object attack by attack: it knows which attack broke which example, keeps the library's warnings, can go on after any attack, and spares work
-(`methods.sieve`, `methods.victim`). Both give the same answer per example.
+`library(...)` is the library's object with the settings of an evaluation; `plain_block` is a plain call of it. `attack_block` drives the
+same object attack by attack: it knows which attack broke which example, keeps the library's warnings, can go on after any attack, and
+spares work (`methods.sieve`, `methods.victim`). Both give the same answer per example.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from methods.errors import UserError
 from methods.eval_result import CLEAN, ROBUST
 from methods.eval_spec import EvalSpec
 from methods.library_warnings import Collector
-from methods.sieve import reuse_fab, sieve_apgd
+from methods.sieve import sieve_apgd
 from methods.victim import Victim
 
 Save = Callable[[str, Sequence[str]], None]
@@ -34,9 +34,7 @@ def library(net: nn.Module, spec: EvalSpec, seed: int, *, device: torch.device |
     # APGD derives its checkpoints from n_iter when it is made: a shorter one has to be made anew.
     common = {"n_iter": attack.apgd_iter, "norm": spec.norm, "eps": spec.radius, "seed": seed, "rho": 0.75, "device": device}
     adversary.apgd = APGDAttack(net, n_restarts=attack.restarts, logger=adversary.logger, **common)
-    adversary.apgd_targeted = APGDAttack_targeted(
-        net, n_restarts=1, n_target_classes=attack.targets, logger=adversary.logger, **common
-    )
+    adversary.apgd_targeted = APGDAttack_targeted(net, n_restarts=1, n_target_classes=attack.targets, logger=adversary.logger, **common)
     adversary.fab.n_iter = attack.fab_iter
     adversary.fab.n_restarts = attack.restarts
     adversary.fab.n_target_classes = attack.targets
@@ -66,8 +64,8 @@ def attack_block(
 ) -> list[str]:
     """What broke each example: "none", "clean", or the attack.
 
-    `before` and `done` are the answers after the attacks that an interrupted run had finished; `save` is told after each attack. Each attack
-    seeds itself, so that going on gives what an undisturbed run gives.
+    `before` and `done` are the answers after the attacks that an interrupted run had finished; `save` is told after each attack. Each
+    attack seeds itself, so that going on gives what an undisturbed run gives.
     """
     with torch.no_grad():
         net.known = None
@@ -98,15 +96,12 @@ def attack_block(
     return broken
 
 
-def _driver(
-    net: Victim, spec: EvalSpec, seed: int, warn: Collector, device: torch.device
-) -> Callable[[str, Tensor, Tensor], Tensor]:
+def _driver(net: Victim, spec: EvalSpec, seed: int, warn: Collector, device: torch.device) -> Callable[[str, Tensor, Tensor], Tensor]:
     """The library's attacks by name, each seeded and set as `run_standard_evaluation` does it."""
     adversary = library(net, spec, seed, device=device)
     adversary.apgd.logger = adversary.apgd_targeted.logger = warn
     sieve_apgd(adversary.apgd)
     sieve_apgd(adversary.apgd_targeted)
-    reuse_fab(adversary.fab)
 
     def run(name: str, x: Tensor, y: Tensor) -> Tensor:
         if name in ("apgd-ce", "apgd-dlr"):

@@ -172,7 +172,8 @@ def merge(paths: Sequence[Path]) -> Result:
     for path, shard in zip(paths, shards, strict=True):
         for key in ("spec", "total", "fingerprint", "model"):
             if shard[key] != first[key]:
-                raise UserError(f"{path}: '{key}' is {shard[key]!r}, but {first[key]!r} in {paths[0]}: these are not shards of one evaluation")
+                both = f"'{key}' is {shard[key]!r}, but {first[key]!r} in {paths[0]}"
+                raise UserError(f"{path}: {both}; these are not shards of one evaluation")
     spec = eval_spec.parse(first["spec"])
     found: dict[int, Path] = {}
     blocks = []

@@ -4,7 +4,7 @@ An evaluation has an identity of its own, apart from the training Run: other att
 
     {"attack": "standard", "norm": "Linf", "eps": "8/255", "examples": 1000, "seed": 0, "block": 250}
 
-`attack` is "standard" (AutoAttack as published: APGD-CE, APGD-T, FAB-T, Square), "clean" (no attack), "pgd" (10 steps, quick), or an object:
+`attack` is "standard" (AutoAttack as published: APGD-CE, APGD-T, FAB-T, Square), "clean" (none), "pgd" (10 steps, quick), or an object:
 {"version": "custom", "attacks": [...], "apgd_iter": n, "fab_iter": n, "square_queries": n, "targets": n, "restarts": n} or
 {"version": "pgd", "steps": n, "step": fraction of eps}.
 """
@@ -59,7 +59,7 @@ class Attack:
 
 @dataclass(frozen=True, kw_only=True)
 class EvalSpec:
-    """One evaluation; `examples` None means the whole test set. `block` consecutive examples are attacked together, with a seed of their own."""
+    """One evaluation. `examples` None is the whole test set; `block` consecutive examples are attacked together, with their own seed."""
 
     attack: Attack = Attack()
     norm: str = "Linf"

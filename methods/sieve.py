@@ -1,19 +1,15 @@
-"""Less work for AutoAttack's own attack objects, with the same answers.
+"""Less work for AutoAttack's own APGD objects, with the same answers.
 
 APGD goes on with a point after it has been misclassified, although nothing that follows can make the point robust again. The sieve stands
-between the attack and the network: a row that was misclassified once is not computed any more (the attack gets its last logits, which have no
-gradient), and when no row is left the run ends. Points do not see each other, and all random draws precede the first step, so that the rows
-that are left take exactly the steps that they would have taken.
-
-FAB asks for the label of its new point and, in the next iteration, for logits and gradient of the same point; the second forward pass is
-only needed for rows that were moved in between (those that had become adversarial).
+between the attack and the network: a row that was misclassified once is not computed any more (the attack gets its last logits, which
+have no gradient), and when no row is left the run ends. Points do not see each other, and all random draws precede the first step, so
+that the rows that are left take exactly the steps that they would have taken.
 """
 
 from __future__ import annotations
 
 import torch
 from pyautoattack.autopgd_base import APGDAttack
-from pyautoattack.fab_pt import FABAttack_PT
 from torch import Tensor, nn
 
 
@@ -63,44 +59,3 @@ def sieve_apgd(attack: APGDAttack) -> None:
         return sieve.adv, sieve.alive, None, sieve.adv
 
     attack.attack_single_run = attack_single_run
-
-
-def reuse_fab(attack: FABAttack_PT) -> None:
-    """Let this attack object reuse the forward pass of a label for the gradient at the same point (targeted version)."""
-    seen: list[tuple[Tensor, Tensor]] = []
-
-    def label(x: Tensor) -> Tensor:
-        with torch.enable_grad():
-            image = x.detach().clone().requires_grad_()
-            logits = attack.predict(image)
-        seen[:] = [(image, logits)]
-        return logits.detach().max(1)[1]
-
-    def difference(x: Tensor, y: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-        """Logit of the target minus that of the label, and its gradient, as the library's method of the same purpose returns them."""
-        image, logits = seen.pop() if seen else (None, None)
-        if image is None or image.shape != x.shape:
-            return _difference(attack, x, y, target)
-        value, grad = _gradient(image, logits, y, target)
-        moved = (x != image.detach()).flatten(1).any(1).nonzero().squeeze(1)
-        if len(moved):
-            value[moved], grad[moved] = _difference(attack, x[moved], y[moved], target[moved])
-        return value, grad
-
-    attack._get_predicted_label = label
-    attack.get_diff_logits_grads_batch_targeted = difference
-
-
-def _difference(attack: FABAttack_PT, x: Tensor, y: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    with torch.enable_grad():
-        image = x.detach().clone().requires_grad_()
-        logits = attack.predict(image)
-    return _gradient(image, logits, y, target)
-
-
-def _gradient(image: Tensor, logits: Tensor, y: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    rows = torch.arange(len(y), device=y.device)
-    with torch.enable_grad():
-        value = logits[rows, target] - logits[rows, y]
-        (grad,) = torch.autograd.grad(value.sum(), image)
-    return value.detach().unsqueeze(1), grad.unsqueeze(1)

@@ -1,7 +1,7 @@
 """The network as the attacks see it: frozen, checked, in the fastest exact form, within the memory that there is.
 
 - Parameters need no gradient: attacks differentiate with respect to the image.
-- A network of `methods.models` has its batch norms folded and runs in channels_last (inside: AutoAttack refuses inputs with permuted strides).
+- A network of `methods.models` has its batch norms folded and runs in channels_last (inside: AutoAttack refuses permuted strides).
 - Logits that are not finite are an error, never a wrong number.
 - `chunk` bounds how many images are in memory at once; a gradient then recomputes each chunk's forward pass. Random draws happen outside,
   for the whole batch, so that chunks change results by rounding at most.
@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -75,3 +76,12 @@ def victim(net: nn.Module, *, fast: bool = True) -> Iterator[Victim]:
             module.training = training
         for parameter, flag in flags:
             parameter.requires_grad_(flag)
+
+
+def model_hash(net: nn.Module) -> str:
+    """SHA-256 of a network's class and tensors: the name of a network that does not come from a file."""
+    digest = hashlib.sha256(type(net).__qualname__.encode())
+    for name, tensor in sorted(net.state_dict().items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()

@@ -1,0 +1,89 @@
+"""Evaluate a network on test images: clean accuracy, and accuracy under AutoAttack or PGD.
+
+In Python, for any `torch.nn.Module` that maps images in [0, 1] to logits:
+
+    from methods.evaluate import evaluate
+    result = evaluate(net, x, y, spec={"attack": "standard", "eps": "8/255", "seed": 0})
+    result.clean_acc, result.robust_acc, result.after, result.broken, result.warnings
+
+On the command line:
+
+    python -m methods.evaluate file model.safetensors --dataset cifar10 --source sample --examples 100
+    python -m methods.evaluate run --run results/runs/RUN --spec '{"attack": "standard", "eps": "8/255"}' --shard 1/4 --out part1.json
+    python -m methods.evaluate merge --out result.json part1.json part2.json part3.json part4.json
+    python -m methods.evaluate export result.json --out model_info.json --name "..." --architecture "..."
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from methods import eval_spec
+from methods.errors import UserError
+from methods.eval_result import Result, summarise
+from methods.eval_spec import EvalSpec
+from methods.progress import Progress
+
+if TYPE_CHECKING:  # merging and exporting do without torch
+    from torch import Tensor, nn
+
+
+def evaluate(
+    model: nn.Module,
+    x: Tensor,
+    y: Tensor,
+    *,
+    spec: EvalSpec | Mapping[str, Any] | str = "{}",
+    progress: bool = False,
+    resume: Path | None = None,
+    fast: bool = True,
+) -> Result:
+    """Evaluate `model` on images x (float, [n, channels, height, width], in [0, 1]) with labels y.
+
+    The model is evaluated in eval mode on the device of its parameters; its mode and its gradient flags are restored afterwards.
+    `spec` (see `methods.eval_spec`) defaults to the standard AutoAttack, Linf, 8/255, all of x, seed 0, blocks of 250.
+    `progress` reports on stderr. With a folder `resume`, an interrupted call goes on where it was when it is made again.
+    `fast=False` leaves the network's batch norms and memory format alone; the answers are the same to rounding.
+
+    Bad input (labels out of range, images outside of [0, 1], logits that are not finite, ...) raises `methods.errors.UserError`.
+    """
+    from methods.blocks import Store, check_images, evaluate_blocks
+    from methods.victim import model_hash, victim
+
+    spec = spec if isinstance(spec, EvalSpec) else eval_spec.parse(spec)
+    check_images(x, y, 0)
+    count = spec.count(len(x))
+    device = next((p.device for p in (*model.parameters(), *model.buffers())), x.device)
+    name = model_hash(model)
+    store = Store(folder=resume, model=name)
+
+    def fetch(number: int) -> tuple[Tensor, Tensor]:
+        rows = slice(number * spec.block, min((number + 1) * spec.block, count))
+        return x[rows], y[rows]
+
+    shown = Progress(count, sys.stderr if progress else None)
+    with victim(model, fast=fast) as net:
+        numbers = range(spec.blocks(count))
+        blocks, paths = evaluate_blocks(net, numbers, fetch, spec=spec, store=store, progress=shown, device=device)
+    store.clear(paths)
+    return summarise(spec, blocks, model=name)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line; a problem that the user can solve is one line on stderr and exit code 2."""
+    from methods.evaluate_command import parser
+
+    options = parser(__doc__).parse_args(arguments)
+    try:
+        options.command(options)
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
