@@ -54,7 +54,7 @@ class Method:
         self.eps = radius(spec["eps"])
         self.samples = len(data.train)
         self.keep = keep_fraction(spec["sparsity"]) if "sparsity" in spec else 1.0
-        self.net = network(spec, data)
+        self.net = self.build_network(data)
         self.layout = memory_format(self.net)
         self.initialise()
         makers = self.makers()
@@ -69,6 +69,10 @@ class Method:
         self.push()
 
     # -- what a method usually overrides ------------------------------------------------------------------------------------------
+
+    def build_network(self, data: Data) -> Net:
+        """The network to be trained, before its weights are drawn."""
+        return network(self.spec, data)
 
     def initialise(self) -> None:
         """Draw the initial weights of the network's convolutions, and the classifier's bias where it has one (PyTorch's law)."""

@@ -91,13 +91,15 @@ class Atta:
     def __init__(self, canvas: Canvas, *, eps: float, alpha: float):
         self.canvas, self.eps, self.alpha = canvas, eps, alpha
 
+    def draw(self, count: int, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
+        """Vertical and horizontal offsets and mirror bits of `count` windows."""
+        highs = (2 * PAD, 2 * PAD, 2)
+        return tuple(torch.randint(high, (count,), generator=generator, device=generator.device) for high in highs)
+
     def __call__(self, net: nn.Module, x: Tensor, y: Tensor, index: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """(augmented clean batch, adversarial batch) of un-augmented images x."""
 
-        def draw(high: int) -> Tensor:
-            return torch.randint(high, (len(x),), generator=generator, device=x.device)
-
-        rows, columns = windows(draw(2 * PAD), draw(2 * PAD), draw(2), *x.shape[2:])
+        rows, columns = windows(*self.draw(len(x), generator), *x.shape[2:])
         before = self.canvas.read(index, generator)
         x, adv, after = atta_step(net, x, y, before, rows=rows, columns=columns, eps=self.eps, alpha=self.alpha)
         self.canvas.write(index, after)
