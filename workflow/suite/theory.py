@@ -29,7 +29,7 @@ class Block:
         return self.size**2 * self.channels_out
 
     def forward(self, *, binary: bool, training: bool) -> float:
-        """FLOPs of the forward pass: no multiplications in a binary convolution; batch norm and ReLU cost 11 per output, 4 in evaluation."""
+        """FLOPs of the forward pass: a binary convolution only adds; batch norm and ReLU cost 11 per output, 4 in evaluation."""
         return (1 if binary else 2) * self._kept + (11 if training else 4) * self._map
 
     def backward(self, *, binary: bool) -> float:
@@ -67,7 +67,7 @@ def kernel_share(k: int, *, weights: int, kept: int, area: int = 9) -> float:
 
 
 def kernel_share_estimate(k: int, *, weights: int, sparsity: float) -> float:
-    """The paper's estimate of the same for k > 1 (Stirling, independent draws); for k = 0 its exponential with the lost minus sign restored."""
+    """The paper's estimate of the same (Stirling, independent draws); for k = 0 its exponential, with the lost minus sign restored."""
     if k == 0:
         return exp(-9 * (1 - sparsity))
     kept = (1 - sparsity) * weights
