@@ -9,5 +9,5 @@ rule data:
     conda:
         ENVIRONMENT
     shell:
-        "exec python -m methods.data --dataset {wildcards.dataset} --source {wildcards.source}"
+        "exec python -m methods.warm methods.data --dataset {wildcards.dataset} --source {wildcards.source}"
         ' --root "$SUITE_DATA_ROOT" --out {output} > {log} 2>&1'

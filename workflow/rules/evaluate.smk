@@ -16,7 +16,7 @@ rule evaluate:
         spec=lambda wc: evaluated(wc.run, wc.evaluation).text,
         folder=lambda wc: paths.run_folder(wc.run),
     shell:
-        "exec python -m methods.evaluate run --run {params.folder} --spec {params.spec:q}"
+        "exec python -m methods.warm methods.evaluate run --run {params.folder} --spec {params.spec:q}"
         " --shard {wildcards.k}/{wildcards.n} --out {output} > {log} 2>&1"
 
 
@@ -36,4 +36,4 @@ rule merge:
     conda:
         ENVIRONMENT
     shell:
-        "exec python -m methods.evaluate merge --out {output} {input} > {log} 2>&1"
+        "exec python -m methods.warm methods.evaluate merge --out {output} {input} > {log} 2>&1"

@@ -27,4 +27,4 @@ rule train:
         spec=lambda wc: planned(wc.run).text,
         folder=lambda wc: paths.run_folder(wc.run),
     shell:
-        "exec python -m methods.train --spec {params.spec:q} --out {params.folder} > {log} 2>&1"
+        "exec python -m methods.warm methods.train --spec {params.spec:q} --out {params.folder} > {log} 2>&1"

@@ -27,7 +27,8 @@ class Suite:
 
 @dataclass(frozen=True, kw_only=True)
 class Scale:
-    """A rewriting of the paper's Runs to a budget; `rewrite` comes before the conditional `when`."""
+    """A rewriting of the paper's Runs to a budget; `rewrite` comes before the conditional `when`; `warm` starts jobs from
+    one process that has torch loaded, which pays where a job takes seconds."""
 
     name: str
     path: Path
@@ -35,6 +36,7 @@ class Scale:
     why: str
     seeds: tuple[int, ...]
     require_gpu: bool
+    warm: bool
     data: Mapping[str, Any]
     evaluate: Mapping[str, Any]
     rewrite: Mapping[str, Any] = field(default_factory=dict)
@@ -126,6 +128,7 @@ def load_scale(name: str, folder: Path = CONFIG) -> Scale:
         why=values["why"],
         seeds=tuple(values["seeds"]),
         require_gpu=values["require_gpu"],
+        warm=values["warm"],
         data=values["data"],
         evaluate=values["evaluate"],
         rewrite=values.get("rewrite", {}),

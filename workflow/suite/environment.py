@@ -1,4 +1,5 @@
-"""The environment of jobs: where the code, the interpreter and the data are, and whether a GPU is a must.
+"""The environment of jobs: where the code, the interpreter and the data are, whether a GPU is a must, whether
+jobs share a process that has torch loaded.
 
 None of these changes a result, so none of them stands in a command line or in params, where a change would make
 Snakemake run everything again.
@@ -20,4 +21,6 @@ def of_jobs(suite: Suite, scale: Scale, *, root: Path, python: Path, present: Ma
     }
     if scale.require_gpu and not suite.allow_cpu:
         variables["SUITE_DEVICE"] = "cuda"
+    if scale.warm:
+        variables["SUITE_WARM"] = "1"
     return variables

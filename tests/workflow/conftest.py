@@ -1,0 +1,26 @@
+"""The small repository of tests/spec, and evaluations as the merge step writes them."""
+
+import json
+
+import pytest
+
+from tests.spec.conftest import repository  # noqa: F401
+from workflow.suite import paths
+
+
+@pytest.fixture
+def finish(tmp_path):
+    """finish(plan, run, n_clean=..., n_robust=..., n=...) writes the merged evaluation of a Run; returns the folder of results."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+
+    def write(plan, run, *, n_clean, n_robust=None, n=64, warnings=()):
+        path = folder / paths.evaluation(run, plan.evaluations[run].id)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        robust = {"robust_acc": None, "n_robust": None} if n_robust is None else {"robust_acc": n_robust / n, "n_robust": n_robust}
+        result = {"clean_acc": n_clean / n, "n": n, "n_clean": n_clean, "data": "Some images", "warnings": list(warnings), "after": {}}
+        path.write_text(json.dumps({**result, **robust}))
+        return folder
+
+    write.folder = folder
+    return write
