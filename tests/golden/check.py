@@ -30,3 +30,7 @@ def rel(a: Tensor, b: Tensor) -> float:
     if difference != difference:
         return float("inf")
     return difference / max(b.abs().max().item(), 1e-300) if difference else 0.0
+
+
+class Unreadable(Exception):
+    """A file that is not a recording; the message names it."""
