@@ -18,7 +18,7 @@ def small(repository):
 
 
 def test_every_cell_is_planned_or_says_why_not(small):
-    cells = {address: cell for address, cell in small.cells.items()}
+    cells = small.cells
     assert list(cells) == [f"small.{row}.{column}" for row in ("ref", "other", "ours", "later") for column in ("fp", "binary")]
     assert cells["small.ours.fp"].not_applicable == "binary only" and not cells["small.ours.fp"].runs
     assert cells["small.later.fp"].unavailable == "method 'trades' is not implemented yet (no file baselines/trades.py)"

@@ -1,0 +1,104 @@
+"""The workflow as Snakemake sees it: which jobs for which target, clear refusals, clean style."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from workflow.suite import paths, plan
+from workflow.suite.config import ROOT
+
+
+@pytest.fixture
+def snakemake(tmp_path):
+    """snakemake(words...) runs in an empty working directory; returns (exit code, all output)."""
+
+    def run(*words):
+        command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), "--directory", str(tmp_path), "--cores", "2"]
+        done = subprocess.run([*command, *words], cwd=ROOT, capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+        return done.returncode, done.stdout + done.stderr
+
+    run.folder = tmp_path
+    return run
+
+
+def jobs(output):
+    """Rule -> number of jobs, from the statistics of a dry run."""
+    stats = output[output.rindex("Job stats:") :]
+    return {name: int(count) for name, count in re.findall(r"^(\w+) +(\d+)$", stats, re.MULTILINE)}
+
+
+@pytest.mark.parametrize("scale", ["demo", "paper"])
+def test_all_tables_lists_every_planned_job(snakemake, scale):
+    code, output = snakemake("-n", "all_tables", "--config", f"scale={scale}", "data_root=none")
+    planned = plan.load(scale, data_root=snakemake.folder / "none")
+    shards = sum(evaluation.shards for evaluation in planned.evaluations.values())
+    sources = {plan.manifest_key(run) for run in planned.runs.values()}
+    assert code == 0
+    assert {key: count for key, count in jobs(output).items() if key != "total"} == {
+        "data": len(sources),
+        "train": len(planned.runs),
+        "evaluate": shards,
+        "merge": len(planned.evaluations),
+        "frame": 1,
+        "table": 9,
+        "all_tables": 1,
+    }
+
+
+def test_one_row_asks_for_its_own_runs_only(snakemake):
+    code, output = snakemake("-n", paths.row("demo", "main_comparison", "hydra"))
+    planned = plan.load("demo", data_root=snakemake.folder / "data")
+    final = planned.final_runs("main_comparison", "hydra")
+    chain = {run.name for name in final for run in planned.lineage(name)}
+    assert code == 0
+    assert jobs(output)["train"] == len(chain) > len(final)
+    assert jobs(output)["evaluate"] == len(final) == 6
+    child, parent = planned.lineage(final[0])[:2]
+    job = output[output.index(f"output: {paths.train_manifest(child.name)}") - 400 :]
+    assert paths.train_manifest(parent.name) in job[: job.index("jobid")], "a phase waits for the phase it starts from"
+    assert f"--spec '{child.text}'" in snakemake("-n", "-p", paths.train_manifest(child.name))[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["all_tables", "--config", "scale=huge"], "workflow/config/scales: no scale is called 'huge'; allowed: demo, lite, paper"),
+        (["all_tables", "--config", "colour=red"], "workflow/config/suite.yaml: unknown key 'colour'; allowed: allow_cpu"),
+        (["reports/demo/foo.md"], "workflow/config/tables: no table is called 'foo'; allowed: bn_ablation"),
+        (["reports/demo/rows/vanilla.foo.md"], "workflow/config/tables/vanilla.yaml: no row is called 'foo'; allowed: at"),
+        (["reports/paper/vanilla.md"], "add --config scale=paper (allowed: demo, lite, paper)"),
+        (["results/runs/at.0123456789ab/train.json"], "no Run is called 'at.0123456789ab' at scale 'demo'"),
+    ],
+)
+def test_wrong_input_is_a_clear_message(snakemake, words, message):
+    code, output = snakemake(*words)
+    assert code != 0
+    assert message in output
+    assert "Traceback (most recent call last)" not in output
+    assert not (snakemake.folder / "results").exists() and not (snakemake.folder / "reports").exists()
+
+
+def test_lint_and_format_are_clean():
+    lint = subprocess.run([sys.executable, "-m", "snakemake", "--lint"], cwd=ROOT, capture_output=True, text=True)
+    assert lint.returncode == 0, lint.stderr
+    files = [ROOT / "Snakefile", *(ROOT / "workflow" / "rules").glob("*.smk")]
+    style = subprocess.run([sys.executable, "-m", "snakefmt", "--check", *map(str, files)], capture_output=True, text=True)
+    assert style.returncode == 0, style.stderr
+
+
+def test_a_row_from_nothing_and_a_second_run_that_does_nothing(snakemake):
+    """Really trains, evaluates and renders: one small network on the shipped sample."""
+    target = paths.row("demo", "comparison_rn18_rn50", "rst")
+    code, output = snakemake(target, "--config", "data_root=none")
+    assert code == 0, output
+    text = (snakemake.folder / target).read_text()
+    planned = plan.load("demo", data_root=snakemake.folder / "none")
+    for run in planned.final_runs("comparison_rn18_rn50", "rst"):
+        assert run in text
+        assert (snakemake.folder / paths.model(run)).stat().st_size > 1000
+    assert text.count("| done ") == 2 and "NOT comparable" in text and "CIFAR-10 sample" in text
+    code, output = snakemake(target, "--config", "data_root=elsewhere")
+    assert code == 0 and "Nothing to be done" in output, "where the data lies is no part of a result"
