@@ -81,7 +81,7 @@ def _fetch(name: str, root: Path) -> Arrays:
         raise UserError(f"{root}: cannot download {name} into this folder ({error})") from None
     raise UserError(
         f"{name}: no local copy under {root} ({sources.wanted(name)}), and no download worked ({'; '.join(failures)}). "
-        "Put a copy there, or use the source stand-in or, for cifar10, sample"
+        f"Put a copy there, or use the source {'sample or ' if name == 'cifar10' else ''}stand-in"
     )
 
 

@@ -135,8 +135,7 @@ class _Photographs(Dataset):
 
 def _stack(items: list[Tensor | str]) -> Tensor | str:
     messages = [item for item in items if isinstance(item, str)]
-    # contiguous: Pillow's images come with their channels last, and stacking would keep it so
-    return messages[0] if messages else torch.stack([item.contiguous() for item in items])
+    return messages[0] if messages else torch.stack(items)
 
 
 def _readable(images: Tensor | str) -> Tensor:

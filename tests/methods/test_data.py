@@ -1,5 +1,6 @@
 """The interface of the data sets: splits, order, augmentation, caps, the shipped sample, the stand-ins, the command."""
 
+import itertools
 import json
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from methods.augment import crop_flip, resized_crop_flip
 from methods.data import FACTS, generator, load, main, split_indices
 from methods.errors import UserError
 from methods.hashing import sha256
+from methods.split import TensorSplit
 
 # SHA-256 of the first 2000 training and 1000 test images and labels of CIFAR-10 (uint8, NHWC, official order).
 SAMPLE = {
@@ -109,6 +111,15 @@ def test_epochs_and_seeds_differ_and_global_randomness_does_not_matter(cifar):
     assert torch.equal(torch.get_rng_state(), state)
     assert not torch.equal(first(seed=1, epoch=1)[0].index, base[0].index)
     assert not torch.equal(first(seed=2, epoch=0)[0].index, base[0].index)
+
+
+def test_every_batch_of_every_epoch_has_draws_of_its_own():
+    image = torch.arange(1, 65, dtype=torch.uint8).view(1, 1, 8, 8)
+    split = TensorSplit(torch.zeros(64), lambda: image.expand(64, 3, 8, 8))
+    options = {"batch": 32, "seed": 1, "augment": "crop_flip"}
+    batches = [batch.x for epoch in (0, 1) for batch in split.batches(**options, epoch=epoch)]
+    assert len(batches) == 4
+    assert not any(torch.equal(a, b) for a, b in itertools.combinations(batches, 2))
 
 
 def test_without_a_seed_the_order_is_the_splits_own(cifar):
