@@ -1,0 +1,252 @@
+"""ATMC: adversarially trained model compression, by l0 projection, factorised layers and ADMM quantisation.
+
+Gui, Wang, Yang, Yu, Wang, Liu: Model Compression with Adversarial Robustness: A Unified Optimization Framework, NeurIPS 2019, as its
+official code runs it. Four phases, each from the best epoch of the one before: dense adversarial training; the same with all but k weights
+set to zero after each step; the same in factors A, B, C (their k survivors shared); the same with a quantised copy Z of the factors, which
+is what is deployed. The full-precision result is the third phase, the quantised one the fourth: with 1 bit each factor has two values of
+its own and zero (the paper says two values per layer). "binary" is therefore not {-1, 0, +1} here, and a deployed weight (B + I) A + C has
+more non-zeros than the factors that are stored.
+"""
+
+from __future__ import annotations
+
+import copy
+from math import ceil
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from methods.admm import Admm
+from methods.api import Method
+from methods.codebook import seed_positions
+from methods.data import Batch, Data
+from methods.errors import UserError
+from methods.factors import Factorised
+from methods.losses import accuracy
+from methods.masks import allocate, global_mask
+from methods.models import Net
+
+RECIPE = {
+    "version": 1,
+    "name": "ATMC",
+    "cites": "Gui et al., NeurIPS 2019",
+    "run": {
+        "arch": "rn34",
+        "lbn": False,
+        "bn_affine": True,
+        "normalize": False,  # the official CIFAR-10 script trains on plain [0, 1] images
+        "head_bias": True,
+        "precision": "fp",
+        "sparsity": 0.99,
+        "p": "global",
+        "init": {"weights": "default"},
+        # The official PGD: steps of 1.25 eps / 7. It asks for a random start, but the line that should add the noise drops its result.
+        "attack": {"name": "pgd", "steps": 7, "step": 0.17857142857142858, "start": "none", "pick": "last", "bn": "train"},
+        "validate": {"steps": 7, "step": 0.17857142857142858},  # official: the training attack selects (there on the test set)
+        "train": {
+            "optimizer": "sgd",
+            "lr": 0.05,
+            "momentum": 0.9,
+            "weight_decay": 1e-4,
+            "schedule": "steps",
+            "milestones": [80, 120, 150],
+            "epochs": 200,
+            "batch": 128,
+        },
+        # Share of the clean cross-entropy in the loss: half in the official CIFAR-10 script, none in the CIFAR-100 one.
+        "options": {"w_clean": 0.5},
+    },
+    "when": [
+        [{"precision": "fp"}, {"phase": "factorised"}],
+        [{"precision": "binary"}, {"phase": "quantised"}],
+        [{"dataset": "cifar100"}, {"normalize": True, "train": {"batch": 256}, "options": {"w_clean": 0}}],
+        # Nothing official here. The paper says 50 epochs per phase and its fast attack; the milestones are scaled, batch and loss chosen.
+        [
+            {"dataset": "imagenet100"},
+            {
+                "normalize": True,
+                "attack": {"name": "fgsm_atta", "step": 0.5},
+                "validate": {"steps": 10, "step": 0.25},
+                "train": {"epochs": 50, "batch": 256},
+            },
+        ],
+        [{"dataset": "imagenet100", "phase": "dense"}, {"train": {"milestones": [20, 30, 38]}}],
+        [{"dataset": "imagenet100", "phase": "sparse"}, {"train": {"milestones": [8, 15, 22, 30]}}],
+        [{"dataset": "imagenet100", "phase": "factorised"}, {"train": {"milestones": [15, 20, 30]}}],
+        [{"dataset": "imagenet100", "phase": "quantised"}, {"train": {"milestones": [20, 27, 40]}}],
+        [{"eps": 0}, {"options": {"w_clean": 0}}],  # vanilla training is plain cross-entropy, whatever the data set
+    ],
+    "phases": {
+        "dense": {"ignores": ["sparsity", "p", "precision", "options.factorise", "options.quantiser"]},
+        "sparse": {
+            "parent": "dense",
+            "ignores": ["precision", "options.factorise", "options.quantiser"],
+            "run": {"train": {"lr": 0.01, "milestones": [30, 60, 90, 120]}},
+        },
+        "factorised": {
+            "parent": "sparse",
+            "ignores": ["precision", "options.quantiser"],
+            "run": {
+                "train": {"lr": 0.005, "milestones": [60, 80, 120]},
+                "options": {"factorise": True},  # False keeps plain weights: then 1 bit is two values per layer, as the paper puts it
+            },
+        },
+        "quantised": {
+            "parent": "factorised",
+            "run": {
+                "train": {"lr": 0.005, "milestones": [60, 80, 120], "epochs": 150},
+                "options": {
+                    "factorise": True,
+                    "quantiser": {
+                        "bits": 1,
+                        "rho": 0.1,
+                        "interval": 10,  # batches, counted anew in each epoch
+                        "seeds": "random",  # official; sign_aware avoids that half of the 1-bit codebooks have values of one sign only
+                        "iterations": 20,
+                        "tolerance": 1e-4,
+                        # Official: none. A tensor too sparse to be fitted would then be deployed unquantised. all: Z is as sparse as W.
+                        "mask": "unfitted",
+                    },
+                },
+            },
+        },
+    },
+    "in_steps": ["options.quantiser.interval"],
+}
+
+
+def budgets(sizes: list[int], keep: float, p: float) -> list[int]:
+    """Entries that each layer keeps: the paper's allocation over the dense sizes, rounded down."""
+    return [int(fraction * size) for fraction, size in zip(allocate(sizes, keep, p), sizes, strict=True)]
+
+
+@torch.no_grad()
+def keep_largest(tensors: list[Tensor], kept: int) -> None:
+    """Set all but the `kept` entries of largest magnitude, over all tensors together, to zero."""
+    for tensor, mask in zip(tensors, global_mask([t.detach().abs() for t in tensors], kept), strict=True):
+        tensor.masked_fill_(~mask, 0)
+
+
+def mixed_loss(net: nn.Module, clean: Tensor, adv: Tensor, y: Tensor, w_clean: float) -> tuple[Tensor, dict[str, Tensor]]:
+    """w_clean CE(clean) + (1 - w_clean) CE(adv). The clean batch goes last, so the running statistics know it best."""
+    logits = net(adv)
+    loss = F.cross_entropy(logits, y)
+    logs = {"acc": accuracy(logits, y), "ce": loss.detach()}
+    if w_clean:
+        clean_loss = F.cross_entropy(net(clean), y)
+        logs["ce_clean"] = clean_loss.detach()
+        loss = w_clean * clean_loss + (1 - w_clean) * loss
+    return loss, logs
+
+
+class Atmc(Method):
+    """One of the four phases. `layers` holds, per convolution, the tensors that are compressed: its factors, or its weight."""
+
+    hands_over = "best"
+
+    def __init__(self, spec: dict, data: Data, *, device: torch.device, parent: dict[str, Tensor] | None = None):
+        phase = spec.get("phase")
+        if phase not in RECIPE["phases"]:
+            raise UserError(f"unknown 'phase: {phase}' of method 'atmc'; allowed: {', '.join(RECIPE['phases'])}")
+        if (parent is None) != (phase == "dense"):
+            before = RECIPE["phases"][phase].get("parent")
+            raise UserError(f"atmc: phase '{phase}' starts from {f'a run of phase {before!r}' if before else 'no other run'}; see 'parent'")
+        super().__init__(spec, data, device=device, parent=parent)
+        made = self.realisation.makers
+        self.layers: dict[str, dict[str, nn.Parameter]] = {
+            name: dict(made[name].named_parameters()) if name in made else {"weight": conv.weight} for name, conv in self.net.convs()
+        }
+        self.groups = self._groups() if phase != "dense" else []
+        self.admm: Admm | None = None
+        if phase == "quantised":
+            settings = self.options["quantiser"]
+            self.interval, self.seeding = settings["interval"], settings["seeds"]
+            self.admm = Admm(self.compressed(), **{key: settings[key] for key in ("bits", "rho", "iterations", "tolerance", "mask")})
+            self.deployed = copy.deepcopy(self.net)
+
+    def compressed(self) -> dict[str, nn.Parameter]:
+        """Every compressed tensor by the name of its layer and its own."""
+        return {f"{layer}.{name}": tensor for layer, parts in self.layers.items() for name, tensor in parts.items()}
+
+    def _groups(self) -> list[tuple[list[Tensor], int]]:
+        """The tensors that share a budget, and the budget. Budgets count dense weights, also where factors spend them."""
+        sizes = [conv.weight.numel() for _, conv in self.net.convs()]
+        parts = [list(tensors.values()) for tensors in self.layers.values()]
+        if self.spec["p"] == "global":
+            return [([tensor for layer in parts for tensor in layer], int(self.keep * sum(sizes)))]
+        return list(zip(parts, budgets(sizes, self.keep, self.spec["p"]), strict=True))
+
+    def makers(self) -> dict[str, nn.Module]:
+        if not self.options.get("factorise"):
+            return {}
+        return {name: Factorised(conv.weight.detach()) for name, conv in self.net.convs()}
+
+    def inherit(self, parent: dict[str, Tensor], makers: dict[str, nn.Module]) -> None:
+        self.net.load_state_dict({name.removeprefix("net."): t for name, t in parent.items() if name.startswith("net.")})
+        factors = {name.removeprefix("maker."): t for name, t in parent.items() if name.startswith("maker.")}
+        for layer, maker in makers.items():
+            if factors:
+                maker.load_state_dict({name: factors[f"{layer}.{name}"] for name in maker.state_dict()})
+            else:
+                maker.start(parent[f"net.{layer}.weight"])
+
+    def loss(self, batch: Batch, draws: torch.Generator) -> tuple[Tensor, dict[str, Tensor]]:
+        clean, adv = self.adversarial(batch, draws)
+        loss, logs = mixed_loss(self.net, clean, adv, batch.y, self.options["w_clean"])
+        if self.admm is not None:
+            penalty = self.admm.penalty()
+            loss, logs = loss + penalty, logs | {"penalty": penalty.detach()}
+        return loss, logs
+
+    def after_step(self, step: int, draws: torch.Generator) -> None:
+        # The optimiser's momentum is left alone: a weight at zero goes on gathering it and may come back.
+        for tensors, kept in self.groups:
+            keep_largest(tensors, kept)
+        if self.admm is not None and self.update_due(step):
+            self.admm.update(lambda name, weight, values: self.seeds(name, weight, values, draws))
+
+    def update_due(self, step: int) -> bool:
+        """Whether the batch that made this step (1, 2, ...) updates Z: each `interval`-th of an epoch, never its first.
+
+        An epoch that is too short for the interval updates at its last batch, so that what is deployed is always quantised.
+        """
+        batches = ceil(self.samples / self.spec["train"]["batch"])
+        batch = (step - 1) % batches
+        return batches == 1 or (batch > 0 and batch % min(self.interval, batches - 1) == 0)
+
+    def seeds(self, name: str, weight: Tensor, values: Tensor, draws: torch.Generator) -> Tensor:
+        """Flat positions of the entries of one tensor that its codebook starts from."""
+        return seed_positions(self.seeding, weight, values, self.admm.levels, draws)
+
+    @torch.no_grad()
+    def validated(self) -> Net:
+        """The network itself, or in the last phase one with Z's weights and everything else, batch-norm statistics included, of W's."""
+        if self.admm is None:
+            return self.net
+        self.deployed.load_state_dict(self.net.state_dict())
+        for layer, conv in self.deployed.convs():
+            parts = {name: self.admm.z[f"{layer}.{name}"] for name in self.layers[layer]}
+            maker = self.realisation.makers.get(layer)
+            conv.weight.copy_(functional_call(maker, parts, ()) if maker is not None else parts["weight"])
+        return self.deployed
+
+    def report(self) -> dict[str, Any]:
+        found = super().report()
+        if self.groups:
+            tensors = self.compressed().values()
+            found |= {"k": sum(kept for _, kept in self.groups), "stored_entries": sum(t.numel() for t in tensors)}
+            found["nonzero_w"] = sum(int(t.count_nonzero()) for t in tensors)
+        return found | (self.admm.report() if self.admm is not None else {})
+
+    def extra_state(self) -> dict[str, Any]:
+        return self.admm.state() if self.admm is not None else {}
+
+    def load_extra_state(self, state: dict[str, Any]) -> None:
+        if self.admm is not None:
+            self.admm.load(state)
+
+
+METHOD = Atmc
