@@ -80,6 +80,16 @@ def test_a_phase_has_its_settings_and_forgets_what_it_ignores(run):
         run("hydra", cell, phase="final")
 
 
+def test_a_phase_may_ignore_what_other_runs_must_say(run):
+    """ATMC's dense phase is one network for the full-precision and for the binary column."""
+    hydra = run.recipes["hydra"]
+    dense = dataclasses.replace(hydra.phases["dense"], ignores=("sparsity", "p", "precision"))
+    run.recipes["hydra"] = dataclasses.replace(hydra, phases={**hydra.phases, "dense": dense})
+    cells = [{"dataset": "cifar10", "precision": precision, "arch": "rn18"} for precision in ("fp", "binary")]
+    assert run("hydra", cells[0], phase="dense") == run("hydra", cells[1], phase="dense")
+    assert "precision" not in run("hydra", cells[0], phase="dense")
+
+
 def test_a_recipe_that_misses_something_is_unavailable(run):
     with pytest.raises(resolve.Unavailable, match="baselines/hydra.py: RECIPE says nothing of arch"):
         run("hydra", {"dataset": "cifar10", "precision": "fp"}, phase="dense")

@@ -54,7 +54,7 @@ def resolve(recipe: Recipe, cell: Mapping, *, scale: Scale, seed: int, root: Pat
     _at_scale(spec, recipe, scale, root)
     if spec.get("eps") == 0 or get(spec, "attack.name") == "none":
         spec["attack"] = {"name": "none"}  # at radius 0 every attack returns the clean batch: one Run, not several
-    missing = [key for key in REQUIRED if get(spec, key) is None]
+    missing = [key for key in REQUIRED if get(spec, key) is None and key not in ignored]
     if missing:
         raise Unavailable(f"{recipe.path}: RECIPE says nothing of {', '.join(missing)}")
     return specs.normalise(spec)
