@@ -1,6 +1,7 @@
 """A result as an entry of RobustBench's model_info (Croce et al., NeurIPS 2021 Datasets and Benchmarks; arXiv:2010.09670). Torch-free.
 
-RobustBench lists standard AutoAttack on all of a data set's test images; only such a result is exported.
+RobustBench lists standard AutoAttack on all of a data set's test images; only such a result is exported. Warnings of the library stay with
+the number, in the footnote.
 """
 
 from __future__ import annotations
@@ -54,10 +55,11 @@ def model_info(
         "clean_acc": _percent(result["clean_acc"]),
         "reported": "" if reported is None else f"{reported:.2f}",
         "autoattack_acc": _percent(result["robust_acc"]),
-        # RobustBench marks an entry unreliable when the library's own checks found something.
-        "unreliable": bool(result.get("warnings")),
     }
-    return entry | ({"footnote": footnote} if footnote else {})
+    kinds = sorted({w["kind"] for w in result.get("warnings", ())})
+    notes = [footnote, f"AutoAttack's own checks warned: {', '.join(kinds)}." if kinds else ""]
+    note = " ".join(filter(None, notes))
+    return entry | ({"footnote": note} if note else {})
 
 
 def _percent(fraction: float) -> str:
