@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.spec.conftest import OURS, write_method
-from workflow.suite import config, plan
+from workflow.suite import config, plan, schema, spec
 from workflow.suite.errors import SuiteError
 
 NOWHERE = Path("no-data-here")
@@ -112,3 +112,15 @@ def test_cells_without_a_run_are_those_that_cannot_have_one(paper):
     assert all(paper.cells[address].reported.value is None for address in why)
     dashes = [a for a, cell in paper.cells.items() if cell.reported.value is None and not cell.not_applicable]
     assert {address.split(".")[1] for address in dashes} == {"bcs"}, "BCS is run although the paper prints dashes"
+
+
+@pytest.mark.parametrize("scale", config.names("scales"))
+def test_every_planned_run_is_sound(scale):
+    """What recipes, tables and scales make together is again a Run, named by its content and after all its parents."""
+    planned = plan.load(scale, data_root=NOWHERE)
+    seen = set()
+    for run in planned.runs.values():
+        schema.check(run.spec, "run", source=run.name)
+        assert run.id == spec.identity(run.spec) and run.name.endswith(f".{run.id}") and spec.canonical(run.spec) == run.text
+        assert run.parent is None or run.parent in seen
+        seen.add(run.name)

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workflow.suite import spec
@@ -70,6 +70,7 @@ plain = st.recursive(
 )
 
 
+@settings(deadline=None, derandomize=True)
 @given(st.dictionaries(st.text(min_size=1), plain, max_size=4))
 def test_identity_survives_a_round_trip_through_json(run):
     text = spec.canonical(run)

@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workflow.suite import stats
@@ -23,6 +23,7 @@ def test_wilson(hits, n, low, high):
     assert stats.wilson(hits, n) == pytest.approx((low, high), abs=5e-5)
 
 
+@settings(deadline=None, derandomize=True)
 @given(st.integers(1, 10_000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
 def test_wilson_holds_the_proportion_and_mirrors(pair):
     hits, n = pair

@@ -1,11 +1,5 @@
-"""Rule row: render from the finished evaluations."""
+"""Rule row: one row of a table, from the finished evaluations."""
 
-from pathlib import Path
+from workflow.suite import job, render
 
-from workflow.suite import config, render
-from workflow.suite.plan import load
-
-with Path(snakemake.log[0]).open("w") as log:  # noqa: F821
-    suite = config.load_suite(snakemake.config)  # noqa: F821
-    plan = load(suite.scale, data_root=suite.data_root)
-    print(render.write_row(plan, snakemake.wildcards.table, snakemake.wildcards.row), file=log)  # noqa: F821
+job.run(snakemake, lambda plan: render.write_row(plan, snakemake.wildcards.table, snakemake.wildcards.row))  # noqa: F821

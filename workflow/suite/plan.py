@@ -6,7 +6,6 @@ which datasets lie under the data root).
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 
 from workflow.suite import config, recipes, resolve, spec
@@ -66,10 +65,6 @@ class Plan:
     cells: Mapping[str, Cell]
     runs: Mapping[str, Run]
     evaluations: Mapping[str, Evaluation] = field(default_factory=dict)
-
-    @cached_property
-    def by_id(self) -> dict[str, Run]:
-        return {run.id: run for run in self.runs.values()}
 
     def table(self, name: str) -> Table:
         """A table by name, or a clear error."""
