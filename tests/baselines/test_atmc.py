@@ -19,6 +19,9 @@ from methods.loop import Stopped, train
 from methods.models import build
 from methods.optim import optimizer
 from methods.train import load_data
+from tests.specs import small, text
+from workflow.suite import recipes, resolve
+from workflow.suite.config import ROOT, load_scale
 from workflow.suite.spec import expand, merge
 
 CPU = torch.device("cpu")
@@ -283,6 +286,21 @@ def test_the_factorised_network_starts_as_the_sparse_one(data):
     assert len(method.realisation.makers) == len(method.net.convs())
 
 
+def test_every_factor_is_trained_from_the_first_step(data):
+    method = chain(data, "factorised", p=1.0)  # one rate for all layers: none is pruned to death
+    assert int(method.layers["stem"]["c"].count_nonzero()) == 0
+    loss, _ = method.loss(batches(data)[0], method.draws("x"))
+    loss.backward()
+    method.pull()
+    silent = [name for name, t in method.compressed().items() if not bool(t.grad.any())]
+    assert silent == []
+    method.push()
+    method.optimizer.param_groups[0]["lr"] = 1.0  # so high that some of the new entries are among the largest at once
+    for number, batch in enumerate(batches(data), 1):
+        step(method, batch, number)
+    assert sum(bool(parts["c"].any()) for parts in method.layers.values()) > 5
+
+
 def test_the_attack_and_both_halves_of_the_loss_move_the_statistics(data):
     for w_clean, forwards in ((0.5, 4), (0, 3)):  # two steps of the attack
         method = chain(data, "dense", options__w_clean=w_clean)
@@ -377,6 +395,38 @@ def test_a_stopped_run_goes_on_as_if_nothing_had_happened(data, tmp_path):
 def test_the_last_phase_follows_the_precision():
     chosen = {condition["precision"]: override["phase"] for condition, override in RECIPE["when"] if "precision" in condition}
     assert chosen == {"fp": "factorised", "binary": "quantised"}
+
+
+def test_rows_share_what_does_not_depend_on_them():
+    rows = [{"p": p, "precision": precision} for p in ("global", 0.1) for precision in ("fp", "binary")]
+    rows.append({"p": 0.1, "precision": "binary", "options": {"quantiser": {"seeds": "sign_aware"}}})
+    runs = {phase: {text(small("atmc", phase=phase, **row)) for row in rows} for phase in RECIPE["phases"]}
+    assert {phase: len(found) for phase, found in runs.items() if phase != "quantised"} == {"dense": 1, "sparse": 2, "factorised": 2}
+    binary = [row for row in rows if row["precision"] == "binary"]
+    assert len({text(small("atmc", phase="quantised", **row)) for row in binary}) == 3
+
+
+@pytest.mark.parametrize(
+    ("dataset", "shared", "phases"),
+    [
+        (
+            "cifar10",
+            (128, 0.5, False, "pgd"),
+            [(200, [80, 120, 150]), (200, [30, 60, 90, 120]), (200, [60, 80, 120]), (150, [60, 80, 120])],
+        ),
+        ("cifar100", (256, 0, True, "pgd"), [(200, [80, 120, 150]), (200, [30, 60, 90, 120]), (200, [60, 80, 120]), (150, [60, 80, 120])]),
+        ("imagenet100", (256, 0.5, True, "fgsm_atta"), [(50, [20, 30, 38]), (50, [8, 15, 22, 30]), (50, [15, 20, 30]), (50, [20, 27, 40])]),
+    ],
+)
+def test_settings_at_full_scale(dataset, shared, phases, tmp_path):
+    recipe, scale = recipes.load_all(ROOT)["atmc"], load_scale("paper")
+    for (phase, lr), (epochs, milestones) in zip(zip(RECIPE["phases"], (0.05, 0.01, 0.005, 0.005), strict=True), phases, strict=True):
+        cell = {"method": "atmc", "dataset": dataset, "precision": "binary"}
+        spec = resolve.resolve(recipe, cell, scale=scale, seed=1, root=tmp_path, phase=phase)
+        settings = spec["train"]
+        assert (settings["lr"], settings["epochs"], settings["milestones"]) == (lr, epochs, milestones)
+        assert (settings["optimizer"], settings["momentum"], settings["weight_decay"]) == ("sgd", 0.9, 1e-4)
+        assert (settings["batch"], spec["options"]["w_clean"], spec["normalize"], spec["attack"]["name"]) == shared
 
 
 def test_every_phase_hands_over_its_best_epoch_and_needs_its_parent(data):
