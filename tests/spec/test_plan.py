@@ -79,6 +79,7 @@ def test_one_evaluation_answers_all_that_is_asked_of_a_run():
     assert clean.spec["attack"] == "clean" and "eps" not in clean.spec and clean.id != both.id
     more = dataclasses.replace(scale, evaluate={**scale.evaluate, "shards": 7})
     assert plan.evaluation(run, more, {"robust_acc"}).id == both.id, "how the work is cut is no part of an evaluation"
+    assert plan.evaluation(run, more, {"robust_acc"}).shards == 7 and plan.evaluation(run, more, {"clean_acc"}).shards == 1
 
 
 @pytest.fixture(scope="module")

@@ -138,6 +138,7 @@ def evaluation(run: Mapping, scale: Scale, metrics: set[str]) -> Evaluation:
         chosen = {**settings, "norm": "Linf", "eps": DATASETS[run["dataset"]].eps}
     else:
         chosen = {"attack": "clean", "examples": settings["examples"], "block": settings["block"]}
+        shards = 1  # one forward pass over the test set: nothing to share out
     chosen = spec.normalise(chosen)
     return Evaluation(id=spec.identity(chosen), spec=chosen, text=spec.canonical(chosen), shards=shards)
 
