@@ -1,0 +1,333 @@
+"""FlyingBird and FlyingBird+: a sparse network whose connections die and grow while it is trained adversarially.
+
+Tianlong Chen et al.: Sparsity Winning Twice: Better Robust Generalization from More Efficient Training, ICLR 2022. Every so often each
+layer drops its smallest weights and grows as many elsewhere. FlyingBird+ (`options.plus`) lets the density move as well: it drops more when
+the robust generalisation gap widens, grows more when the validation loss stops falling. What is done here is what the released code does.
+The released code stops at the first update, for want of a setting; the repair is to set it for FlyingBird+ only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil, cos, floor, pi, prod
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from methods.api import Method
+from methods.errors import UserError
+from methods.layers import sign
+from methods.masks import kept_count, top_mask
+
+RECIPE = {
+    "version": 1,
+    "name": "FlyingBird",
+    "cites": "Chen et al., ICLR 2022",
+    "run": {
+        # The released code trains pre-activation networks with a classifier bias; the paper's tables name its own ResNets, without bias.
+        "arch": "rn34",
+        "lbn": False,
+        "bn_affine": True,
+        "normalize": True,
+        "head_bias": False,
+        "precision": "fp",
+        "sparsity": 0.99,
+        "init": {"weights": "default"},
+        "attack": {"name": "pgd", "steps": 10, "step": 0.25, "start": "uniform", "pick": "last", "bn": "train"},
+        "validate": {"steps": 20, "step": 0.25},
+        "train": {
+            "optimizer": "sgd",
+            "lr": 0.1,
+            "momentum": 0.9,
+            "weight_decay": 5e-4,
+            "schedule": "steps",
+            "milestones": [100, 150],
+            "epochs": 200,
+            "batch": 128,
+        },
+        "options": {
+            # Layer budgets of the start: igq (the released default), erk or uniform.
+            "distribution": "igq",
+            # random or gradient. Random is the released default, although gradient growth is what such methods are known for.
+            "growth": "random",
+            # Share of a layer's active weights that an update removes: cosine from the first value to the second over all steps.
+            "death_rate": [0.5, 0.005],
+            # Steps between updates: in the first half of the epochs, and after it (strictly after: epoch > epochs / 2).
+            "update_every": [900, 1200],
+            "plus": False,
+            "plus_start": 100,
+            # How many of the last changes from epoch to epoch are looked at, and the share of them that triggers an action.
+            "plus_window": 4,
+            "plus_threshold": 0.5,
+            # Additional deaths and growth, relative to the base ones. There is no bound: the density drifts, and is reported.
+            "plus_prune": 0.4,
+            "plus_growth": 0.05,
+        },
+    },
+    "when": [
+        # BinaryConnect "with the settings of adversarial training".
+        [
+            {"precision": "binary"},
+            {
+                "init": {"weights": "kaiming_normal"},
+                "train": {"optimizer": "adam", "lr": 1e-4, "weight_decay": 5e-4, "schedule": "cosine"},
+            },
+        ],
+        # plus_start 50 keeps its place half-way; at the released 100 it would never act in 100 epochs (the paper's two rows agree there).
+        [
+            {"dataset": "imagenet100"},
+            {
+                "attack": {"name": "fgsm_atta", "step": 0.5},
+                "validate": {"steps": 10},
+                "train": {"epochs": 100, "milestones": [50, 75]},
+                "options": {"plus_start": 50},
+            },
+        ],
+    ],
+    "in_epochs": ["options.plus_start"],
+    "in_steps": ["options.update_every"],
+}
+
+DISTRIBUTIONS = ("igq", "erk", "uniform")
+GROWTHS = ("random", "gradient")
+
+
+# -- distribution: how many weights each layer starts with ----------------------------------------------------------------------------
+
+
+def igq_fractions(sizes: Sequence[int], keep: float) -> list[float]:
+    """Kept fractions by the ideal gas quota: 1 / kept = 1 / size + F, F by bisection until the total is right to within one weight.
+
+    Stops as early as the released solver, so that the counts are its counts.
+    """
+    low, high, target = 0.0, 1e20, keep * sum(sizes)
+    while True:
+        middle = (low + high) / 2
+        surplus = sum(size / (1 + middle * size) for size in sizes) - target
+        if abs(surplus) < 1 or middle in (low, high):
+            return [1 / (1 + middle * size) for size in sizes]
+        low, high = (middle, high) if surplus > 0 else (low, middle)
+
+
+def erk_fractions(shapes: Sequence[Sequence[int]], keep: float) -> list[float]:
+    """Kept fractions proportional to sum(shape) / prod(shape); layers that would need more than all their weights stay dense."""
+    raw, dense = [sum(shape) / prod(shape) for shape in shapes], set()
+    while True:
+        rest = [i for i in range(len(shapes)) if i not in dense]
+        budget = keep * sum(map(prod, shapes)) - sum(prod(shapes[i]) for i in dense)
+        scale = budget / sum(raw[i] * prod(shapes[i]) for i in rest)
+        largest = max(raw[i] for i in rest)
+        if largest * scale <= 1:
+            return [1.0 if i in dense else scale * raw[i] for i in range(len(shapes))]
+        dense |= {i for i in rest if raw[i] == largest}
+
+
+def start_counts(shapes: Sequence[Sequence[int]], keep: float, distribution: str) -> list[int]:
+    """Active weights per layer at the start. Counts are exact for every rule (the released erk and uniform draw them as coin flips)."""
+    sizes = [prod(shape) for shape in shapes]
+    if distribution not in DISTRIBUTIONS:
+        raise UserError(f"unknown 'options.distribution: {distribution}'; allowed: {', '.join(DISTRIBUTIONS)}")
+    fractions = {"igq": igq_fractions(sizes, keep), "erk": erk_fractions(shapes, keep), "uniform": [keep] * len(sizes)}[distribution]
+    return [kept_count(size, fraction) for size, fraction in zip(sizes, fractions, strict=True)]
+
+
+# -- schedule: when, and how much -----------------------------------------------------------------------------------------------------
+
+
+def death_rate(step: int, total: int, start: float, end: float) -> float:
+    """Cosine from start to end; `step` counts the steps done."""
+    return end + (start - end) * (1 + cos(pi * step / total)) / 2
+
+
+def is_update(step: int, *, per_epoch: int, epochs: int, every: Sequence[int]) -> bool:
+    """Whether the topology is updated after this step (counted from 1 and never reset)."""
+    late = (step - 1) // per_epoch > epochs / 2
+    return step % every[1 if late else 0] == 0
+
+
+def share(series: Sequence[float], window: int, *, or_equal: bool) -> float | None:
+    """Share of rises (or_equal: also standstills) among the last `window` changes of a series; none where there is no change yet."""
+    changes = [b - a for a, b in zip(series, series[1:], strict=False)][-window:]
+    return sum(change > 0 or (or_equal and change == 0) for change in changes) / len(changes) if changes else None
+
+
+class Decision(NamedTuple):
+    """What FlyingBird+ adds to an update; both may hold."""
+
+    prune: bool = False
+    grow: bool = False
+
+
+def decide(gaps: Sequence[float], losses: Sequence[float], *, epoch: int, start: int, window: int, threshold: float) -> Decision:
+    """Prune more where the gap of train over validation accuracy tends to rise, grow more where the validation loss does not fall."""
+    if epoch < start:
+        return Decision()
+    shares = share(gaps, window, or_equal=False), share(losses, window, or_equal=True)
+    return Decision(*(s is not None and s >= threshold for s in shares))
+
+
+# -- score: which weights die and grow ------------------------------------------------------------------------------------------------
+
+
+def survivors(weight: Tensor, mask: Tensor, rate: float, extra: float = 0.0) -> tuple[Tensor, int]:
+    """Mask of what outlives an update, and how many die by the base rate alone, which is what is regrown.
+
+    Survivors are strictly above the threshold: active weights that are still 0 die even beyond the rate. A full layer loses nothing.
+    """
+    size, active = mask.numel(), int(mask.sum())
+    if active == size or active == 0:
+        return mask, 0
+    magnitude, cut = weight.abs(), size - active + ceil(rate * active)
+
+    def above(rank: int) -> Tensor:
+        return magnitude > magnitude.flatten().kthvalue(min(rank, size)).values
+
+    base = above(cut)
+    alive = above(cut + ceil(rate * extra * active)) if extra else base
+    return alive, active - int(base.sum())
+
+
+def grown_randomly(mask: Tensor, wanted: float, u: Tensor) -> Tensor:
+    """The mask after each inactive position came alive with the same chance: `wanted` is met in expectation only. u: uniform draws."""
+    inactive = mask.numel() - int(mask.sum())
+    return mask | (u < wanted / inactive) if inactive else mask
+
+
+def grown_by_gradient(mask: Tensor, wanted: float, gradient: Tensor) -> Tensor:
+    """The mask after the inactive positions of largest gradient (of the weights in use, pruned ones included) came alive."""
+    inactive = mask.numel() - int(mask.sum())
+    return mask | top_mask(gradient.abs().masked_fill(mask, -1), min(floor(wanted), inactive))
+
+
+class _Hold(torch.autograd.Function):
+    """weight * mask whose gradient ignores the mask: growth may look at it, and `Masked.hold` discards what it did elsewhere."""
+
+    @staticmethod
+    def forward(ctx, weight: Tensor, mask: Tensor) -> Tensor:
+        return weight * mask
+
+    @staticmethod
+    def backward(ctx, grad: Tensor) -> tuple[Tensor, None]:
+        return grad, None
+
+
+class Masked(nn.Module):
+    """weight * mask, or sign(weight) * mask: the mask stands outside the sign, because sign(0) = +1 would make a dense network."""
+
+    def __init__(self, weight: Tensor, mask: Tensor, *, binary: bool = False):
+        super().__init__()
+        self.weight = nn.Parameter(weight * mask)
+        self.register_buffer("mask", mask)
+        self.binary = binary
+
+    def prepare(self) -> None:
+        if self.binary:
+            self.weight.clamp_(-1, 1)
+
+    def forward(self) -> Tensor:
+        return _Hold.apply(sign(self.weight) if self.binary else self.weight, self.mask)
+
+    @torch.no_grad()
+    def hold(self, optimizer: torch.optim.Optimizer) -> None:
+        """Zero the masked weights and all that the optimiser remembers of them (momentum; both moments of Adam)."""
+        self.weight.mul_(self.mask)
+        for value in optimizer.state[self.weight].values():
+            if isinstance(value, Tensor) and value.shape == self.weight.shape:
+                value.mul_(self.mask)
+
+    @torch.no_grad()
+    def update(self, rate: float, *, prune: float = 0.0, growth: float = 0.0, u: Tensor | None) -> tuple[int, int]:
+        """Death, then growth, at random (u: uniform draws) or, without draws, by gradient. Returns how many died and how many grew.
+
+        Grown weights start at 0 (binary: +1, until the next step settles their sign); one that dies and regrows at once keeps its value.
+        """
+        alive, wanted = survivors(self.weight, self.mask, rate, prune)
+        wanted = (1 + growth) * wanted
+        mask = grown_by_gradient(alive, wanted, self.weight.grad) if u is None else grown_randomly(alive, wanted, u)
+        died, grown = int(self.mask.sum() - alive.sum()), int(mask.sum() - alive.sum())
+        self.mask.copy_(mask)
+        return died, grown
+
+
+class FlyingBird(Method):
+    """Training under a mask that is renewed on schedule."""
+
+    def __init__(self, *arguments: Any, **settings: Any):
+        super().__init__(*arguments, **settings)
+        self.signals: dict[str, list[float]] = {"gap": [], "loss": []}  # one entry per epoch done
+        self.events = dict.fromkeys(("updates", "died", "grown", "extra_prunes", "extra_growths"), 0)  # of the epoch at work
+
+    def makers(self) -> dict[str, nn.Module]:
+        options, convs, draws = self.options, self.net.convs(), self.draws("mask")
+        if options["growth"] not in GROWTHS:
+            raise UserError(f"unknown 'options.growth: {options['growth']}'; allowed: {', '.join(GROWTHS)}")
+        # The classifier counts as the linear layer that it is.
+        shapes = [tuple(conv.weight.shape[:2] if name == "head" else conv.weight.shape) for name, conv in convs]
+        made = {}
+        for (name, conv), kept in zip(convs, start_counts(shapes, self.keep, options["distribution"]), strict=True):
+            mask = torch.zeros(conv.weight.numel(), dtype=torch.bool)
+            mask[torch.randperm(len(mask), generator=draws)[:kept]] = True
+            mask = mask.view(conv.weight.shape)
+            made[name] = Masked(conv.weight.detach().clone(), mask, binary=self.spec["precision"] == "binary")
+        return made
+
+    def after_step(self, step: int, draws: torch.Generator) -> None:
+        options, train = self.options, self.spec["train"]
+        makers = self.realisation.makers
+        for maker in makers.values():
+            maker.hold(self.optimizer)
+        per_epoch = ceil(self.samples / train["batch"])
+        if not is_update(step, per_epoch=per_epoch, epochs=train["epochs"], every=options["update_every"]):
+            return
+        rate = death_rate(step, train["epochs"] * per_epoch, *options["death_rate"])
+        also = self.decision((step - 1) // per_epoch)
+        extra = {"prune": options["plus_prune"] * also.prune, "growth": options["plus_growth"] * also.grow}
+        self.count(updates=1, extra_prunes=int(also.prune), extra_growths=int(also.grow))
+        for name, maker in makers.items():
+            u = self.uniform(name, draws) if options["growth"] == "random" else None
+            died, grown = maker.update(rate, **extra, u=u)
+            self.count(died=died, grown=grown)
+            maker.hold(self.optimizer)
+
+    def uniform(self, layer: str, draws: torch.Generator) -> Tensor:
+        """Draws of [0, 1) for every position of a layer."""
+        mask = self.realisation.makers[layer].mask
+        return torch.rand(mask.shape, generator=draws, device=mask.device)
+
+    def decision(self, epoch: int) -> Decision:
+        """What FlyingBird+ decides in a 0-based epoch, from the epochs before it."""
+        options = self.options
+        if not options["plus"]:
+            return Decision()
+        limits = {"start": options["plus_start"], "window": options["plus_window"], "threshold": options["plus_threshold"]}
+        return decide(self.signals["gap"], self.signals["loss"], epoch=epoch, **limits)
+
+    def count(self, **events: int) -> None:
+        for name, number in events.items():
+            self.events[name] += number
+
+    def after_epoch(self, record: dict[str, Any]) -> None:
+        self.signals["gap"].append(record["train_acc"] - record["val_robust"])
+        self.signals["loss"].append(record["val_loss"])
+        active = [int(maker.mask.sum()) for maker in self.realisation.makers.values()]
+        record |= {**self.events, "density": sum(active) / self.weights(), "active_per_layer": active}
+        self.events = dict.fromkeys(self.events, 0)
+
+    def weights(self) -> int:
+        return sum(maker.mask.numel() for maker in self.realisation.makers.values())
+
+    def report(self) -> dict[str, Any]:
+        """Also the density, which random growth moves a little and FlyingBird+ much: `active` counts connections, some may still be 0."""
+        found = super().report()
+        active = sum(int(maker.mask.sum()) for maker in self.realisation.makers.values())
+        return found | {"active": active, "density": found["nonzero"] / found["weights"]}
+
+    def extra_state(self) -> dict[str, Any]:
+        return {"signals": self.signals, "events": self.events}
+
+    def load_extra_state(self, state: dict[str, Any]) -> None:
+        self.signals, self.events = state["signals"], state["events"]
+
+
+METHOD = FlyingBird
