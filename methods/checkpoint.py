@@ -20,6 +20,7 @@ from torch import Tensor
 
 from methods.atomic import write_bytes
 from methods.errors import UserError
+from methods.foreign import Foreign, architecture
 from methods.models import Net, build
 
 FORMAT = 1
@@ -53,14 +54,19 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         raise UserError(f"{path}: not a complete safetensors file ({error}); delete it and run again") from None
 
 
-def load_model(path: Path) -> Net:
+def load_model(path: Path) -> Net | Foreign:
     """The network of a model file, in eval mode."""
     tensors, about = load_tensors(path)
     if about.get("format") != FORMAT:
         raise UserError(f"{path}: not a model file of this suite (format {about.get('format')}, expected {FORMAT})")
-    net = build(**about["network"])
+    net = rebuild(about["network"])
     fill(net, tensors, str(path))
     return net.eval()
+
+
+def rebuild(arguments: dict[str, Any]) -> Net | Foreign:
+    """The network that a model file describes, without its weights."""
+    return architecture(**arguments["robustbench"]) if "robustbench" in arguments else build(**arguments)
 
 
 def fill(net: torch.nn.Module, tensors: dict[str, Tensor], where: str) -> None:

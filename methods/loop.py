@@ -79,9 +79,13 @@ def train(
     save_every: float = 300.0,
     log: Callable[[str], None] = print,
 ) -> Outcome:
-    """Train to the end, or save the state and raise Stopped when `stop()` turns true."""
-    settings = method.spec["train"]
-    method.optimizer = optimizer(method.trainables(), settings)
+    """Train to the end, or save the state and raise Stopped when `stop()` turns true. A network with nothing to train is validated."""
+    settings, trainables = method.spec["train"], method.trainables()
+    if not trainables:
+        record = validate(method, method.validated(), data.val, 0)
+        tensors = copied(method.validated().state_dict())
+        return Outcome(best={"epoch": None, "robust": record["val_robust"], "tensors": tensors, "report": method.report()})
+    method.optimizer = optimizer(trainables, settings)
     outcome, first_epoch, first_step, sums = Outcome(), 0, 0, {}
     if (state := resume.load()) is not None:
         first_epoch, first_step, sums = state["epoch"], state["step"], {k: v.to(method.device) for k, v in state["sums"].items()}

@@ -23,7 +23,6 @@ from methods.data import Data, load
 from methods.device import device as chosen_device
 from methods.errors import UserError
 from methods.loop import Outcome, Stopped, train
-from methods.models import build
 from methods.provenance import fingerprint, provenance
 
 REQUIRED = ("method", "dataset", "data", "arch", "lbn", "bn_affine", "normalize", "head_bias", "eps", "attack", "validate", "train", "seed")
@@ -76,7 +75,6 @@ def publish(spec: dict, out: Path, data: Data, outcome: Outcome, method, made_by
     write_text(out / "spec.json", json.dumps(spec, indent=2, sort_keys=True) + "\n")
     write_text(out / "history.jsonl", "".join(json.dumps(record) + "\n" for record in outcome.history))
     best = outcome.best
-    net = build(**method.net.arguments)
     manifest = {
         "spec": spec,
         "data": {"label": data.label, "fingerprint": data.fingerprint, "train": len(data.train), "val": len(data.val)},
@@ -84,7 +82,7 @@ def publish(spec: dict, out: Path, data: Data, outcome: Outcome, method, made_by
         "best_epoch": best["epoch"],
         "validation_robust": best["robust"],
         "report": best["report"],
-        "model_sha256": save_model(net, spec, out / "model.safetensors", best["tensors"]),
+        "model_sha256": save_model(method.net, spec, out / "model.safetensors", best["tensors"]),
         "provenance": made_by,
     }
     if outcome.handed_over:
