@@ -1,8 +1,8 @@
 """Adversarial training of a binary network (BinaryConnect-AT): every convolution weight is the sign of a trained latent.
 
 Courbariaux, Bengio, David: BinaryConnect: Training Deep Neural Networks with binary weights during propagations, NeurIPS 2015, as the
-paper uses it: deterministic, no scale factor, identity gradient, latents clamped to [-1, 1], first and last layer included, one Adam without
-the original's Glorot-scaled learning rates.
+paper uses it: deterministic, no scale factor, identity gradient, latents clamped to [-1, 1], first and last layer included, one Adam
+without the original's Glorot-scaled learning rates.
 """
 
 from __future__ import annotations

@@ -44,8 +44,8 @@ RECIPE = {
         },
         "options": {
             "beta": 6.0,
-            # The official loss forwards clean, adversarial, clean: the logits are those of two forwards, but the running statistics of batch
-            # norm move three times. 2 leaves the last update out.
+            # The official loss forwards clean, adversarial, clean: the logits are those of two forwards, but the running statistics of
+            # batch norm move three times. 2 leaves the last update out.
             "forwards": 3,
         },
     },
