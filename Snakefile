@@ -16,11 +16,13 @@ include: "workflow/rules/data.smk"
 include: "workflow/rules/train.smk"
 include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/tables.smk"
+include: "workflow/rules/bench.smk"
 
 
 localrules:
     all,
     all_tables,
+    bench,
 
 
 rule all:

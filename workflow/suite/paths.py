@@ -60,6 +60,11 @@ def row(scale: str = "{scale}", table: str = "{table}", row: str = "{row}") -> s
     return f"{REPORTS}/{scale}/rows/{table}.{row}.md"
 
 
+def bench(part: str) -> str:
+    """Measured speeds of training or evaluation."""
+    return f"{RESULTS}/bench/{part}.json"
+
+
 def log(rule: str, *wildcards: str) -> str:
     """The log of a job."""
     return f"{LOGS}/{rule}/{'.'.join(wildcards)}.log"

@@ -1,0 +1,21 @@
+"""Speed, measured: `snakemake --cores all bench` (again with `-F`). Ratios taken within one run; never part of `all`."""
+
+
+rule bench:
+    input:
+        [paths.bench(part) for part in ("train", "evaluate")],
+
+
+rule bench_part:
+    output:
+        paths.bench("{part}"),
+    log:
+        paths.log("bench", "{part}"),
+    wildcard_constraints:
+        part="train|evaluate",
+    # Everything at once would measure the neighbours.
+    threads: workflow.cores
+    conda:
+        ENVIRONMENT
+    shell:
+        "python -m methods.bench_{wildcards.part} --out {output} 2>&1 | tee {log}"
