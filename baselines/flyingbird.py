@@ -311,7 +311,7 @@ class FlyingBird(Method):
         self.signals["gap"].append(record["train_acc"] - record["val_robust"])
         self.signals["loss"].append(record["val_loss"])
         active = [int(maker.mask.sum()) for maker in self.realisation.makers.values()]
-        record |= {**self.events, "density": sum(active) / self.weights(), "active_per_layer": active}
+        record |= {**self.events, "active_density": sum(active) / self.weights(), "active_per_layer": active}
         self.events = dict.fromkeys(self.events, 0)
 
     def weights(self) -> int:
@@ -321,7 +321,8 @@ class FlyingBird(Method):
         """Also the density, which random growth moves a little and FlyingBird+ much: `active` counts connections, some may still be 0."""
         found = super().report()
         active = sum(int(maker.mask.sum()) for maker in self.realisation.makers.values())
-        return found | {"active": active, "density": found["nonzero"] / found["weights"]}
+        density = {"density": found["nonzero"] / found["weights"], "active_density": active / found["weights"]}
+        return found | {"active": active} | density
 
     def extra_state(self) -> dict[str, Any]:
         return {"signals": self.signals, "events": self.events}
