@@ -13,9 +13,9 @@ rule bench_part:
         paths.log("bench", "{part}"),
     wildcard_constraints:
         part="train|evaluate",
-    # Everything at once would measure the neighbours.
-    threads: workflow.cores
     conda:
         ENVIRONMENT
+    # Everything at once would measure the neighbours.
+    threads: workflow.cores
     shell:
         "python -m methods.bench_{wildcards.part} --out {output} 2>&1 | tee {log}"
