@@ -58,6 +58,7 @@ def attack_block(
     spec: EvalSpec,
     seed: int,
     warn: Collector,
+    check: bool = True,
     before: Sequence[str] = (),
     done: Sequence[str] = (),
     save: Save = lambda attack, broken: None,
@@ -65,7 +66,8 @@ def attack_block(
     """What broke each example: "none", "clean", or the attack.
 
     `before` and `done` are the answers after the attacks that an interrupted run had finished; `save` is told after each attack. Each
-    attack seeds itself, so that going on gives what an undisturbed run gives.
+    attack seeds itself, so that going on gives what an undisturbed run gives. `check` looks at the network as the library does before its
+    first batch.
     """
     with torch.no_grad():
         net.known = None
@@ -77,7 +79,7 @@ def attack_block(
         names = [name for name in spec.attack.names if name not in done]
         if not names:
             return broken
-        if not done and spec.attack.version != "pgd":
+        if check and not done and spec.attack.version != "pgd":
             warn.attack = "checks"
             warn.check_network(net, x, y)
         run = _pgd(net, spec, seed) if spec.attack.version == "pgd" else _driver(net, spec, seed, warn, x.device)

@@ -121,7 +121,9 @@ def finish_block(net: Victim, x: Tensor, y: Tensor, *, number: int, work: Work, 
             progress.attack(attack, number, sum(b == "none" for b in broken))
 
         try:
-            work.broken = attack_block(net, x, y, spec=work.spec, seed=seed, warn=warn, before=work.broken, done=work.done, save=save)
+            work.broken = attack_block(
+                net, x, y, spec=work.spec, seed=seed, warn=warn, check=number == 0, before=work.broken, done=work.done, save=save
+            )
         except (torch.OutOfMemoryError, RuntimeError) as error:
             if not _memory(error):
                 raise

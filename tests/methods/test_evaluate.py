@@ -169,7 +169,8 @@ def test_warnings_of_the_library_are_data(net, kind):
     attack = {"version": "custom", "attacks": ["apgd-t"], "apgd_iter": 2, "targets": 1}
     result = evaluate(net(), *images(60), spec={"attack": attack, "eps": EPS, "block": 30})
     found = [w for w in result.warnings if w["kind"] == kind]
-    assert found and sorted({n for w in found for n in w["blocks"]}) == [0, 1]
+    # Properties of the network are looked at once, in the first block, as the library does in its first batch.
+    assert found and sorted({n for w in found for n in w["blocks"]}) == ([0, 1] if kind == "zero_gradient" else [0])
     assert all("flags_doc" not in w["message"] for w in found)
     # The library's own counters outlive a call; the next network must not inherit the verdict.
     quiet = evaluate(trained(), *images(60), spec={"attack": attack, "eps": EPS, "block": 30})
