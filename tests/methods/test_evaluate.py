@@ -23,6 +23,12 @@ from methods.victim import Victim, victim
 from tests.methods.evaluation import ATTACK, EPS, SPEC, images, trained
 
 
+@pytest.fixture(autouse=True, scope="module")
+def network():
+    """Trained before anything is attacked: the networks below call it where gradients are off."""
+    return trained()
+
+
 def broken_and_robust(attack: dict, *, fast: bool, count: int = 80) -> tuple[list[str], list[bool]]:
     """Our answers and the plain library's, on one block."""
     x, y = images(count)

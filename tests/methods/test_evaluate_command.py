@@ -303,7 +303,7 @@ def test_help_shows_how_to_use_it(capsys):
     assert "python -m methods.evaluate file" in text and '"standard"' in text and "apgd_iter" in text
 
 
-def test_nan_logits_bad_labels_and_bad_images():
+def test_nan_logits_bad_labels_and_bad_images(run):
     class Nan(torch.nn.Module):
         def forward(self, x):
             logits = trained()(x).clone()
