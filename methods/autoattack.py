@@ -22,6 +22,7 @@ from methods.library_warnings import Collector
 from methods.sieve import sieve_apgd
 from methods.victim import Victim
 
+Begin = Callable[[str, int], None]
 Save = Callable[[str, Sequence[str]], None]
 TARGETED = ("apgd-t", "fab-t")
 
@@ -61,13 +62,14 @@ def attack_block(
     check: bool = True,
     before: Sequence[str] = (),
     done: Sequence[str] = (),
+    begin: Begin = lambda attack, examples: None,
     save: Save = lambda attack, broken: None,
 ) -> list[str]:
     """What broke each example: "none", "clean", or the attack.
 
-    `before` and `done` are the answers after the attacks that an interrupted run had finished; `save` is told after each attack. Each
-    attack seeds itself, so that going on gives what an undisturbed run gives. `check` looks at the network as the library does before its
-    first batch.
+    `before` and `done` are the answers after the attacks that an interrupted run had finished; `begin` is told before and `save` after
+    each attack. Each attack seeds itself, so that going on gives what an undisturbed run gives. `check` looks at the network as the library
+    does before its first batch.
     """
     with torch.no_grad():
         net.known = None
@@ -85,6 +87,7 @@ def attack_block(
         run = _pgd(net, spec, seed) if spec.attack.version == "pgd" else _driver(net, spec, seed, warn, x.device)
         for name in names:
             rows = torch.tensor([i for i, b in enumerate(broken) if b == ROBUST], dtype=torch.long, device=x.device)
+            begin(name, len(rows))
             if len(rows):
                 warn.attack = name
                 net.known = (x[rows], logits[rows])

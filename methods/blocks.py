@@ -106,6 +106,12 @@ def evaluate_blocks(
 def finish_block(net: Victim, x: Tensor, y: Tensor, *, number: int, work: Work, progress: Progress) -> None:
     """Run what is left of a block; a memory error halves the images that the network sees at once, and the attack starts anew."""
     names, seed = work.spec.attack.names, work.spec.block_seed(number)
+    net.tick = progress.tick
+
+    def begin(attack: str, robust: int) -> None:
+        later = names[names.index(attack) :]
+        progress.attack(attack, number, len(x), robust, passes=robust * sum(map(work.spec.attack.cost, later)))
+
     if work.broken and work.done == list(names):
         return
     while True:
@@ -118,11 +124,20 @@ def finish_block(net: Victim, x: Tensor, y: Tensor, *, number: int, work: Work, 
             work.done, work.broken, work.warnings = [*work.done, attack], list(broken), list(warn.warnings)
             work.seconds += lap[-1] - lap[-2]
             work.save()
-            progress.attack(attack, number, sum(b == "none" for b in broken))
 
         try:
             work.broken = attack_block(
-                net, x, y, spec=work.spec, seed=seed, warn=warn, check=number == 0, before=work.broken, done=work.done, save=save
+                net,
+                x,
+                y,
+                spec=work.spec,
+                seed=seed,
+                warn=warn,
+                check=number == 0,
+                before=work.broken,
+                done=work.done,
+                begin=begin,
+                save=save,
             )
         except (torch.OutOfMemoryError, RuntimeError) as error:
             if not _memory(error):

@@ -50,6 +50,17 @@ class Attack:
         """The attacks in the order in which they are run."""
         return {"clean": (), "pgd": ("pgd",)}.get(self.version, self.attacks)
 
+    def cost(self, name: str) -> int:
+        """At most so many forward passes per example (a gradient counts as one more); an attack that succeeds early costs less."""
+        passes = {
+            "apgd-t": 2 * self.apgd_iter * self.targets,
+            "fab": 3 * self.fab_iter * self.restarts,
+            "fab-t": 3 * self.fab_iter * self.targets,
+            "square": self.square_queries,
+            "pgd": 2 * self.steps,
+        }
+        return passes.get(name, 2 * self.apgd_iter * self.restarts)
+
     def to_json(self) -> str | dict[str, Any]:
         if self == Attack(version=self.version) and self.version != "custom":
             return self.version

@@ -64,7 +64,7 @@ def evaluate(
         rows = slice(number * spec.block, min((number + 1) * spec.block, count))
         return x[rows], y[rows]
 
-    shown = Progress(count, sys.stderr if progress else None)
+    shown = Progress(count, sys.stderr if progress else None, passes=sum(map(spec.attack.cost, spec.attack.names)))
     with victim(model, fast=fast) as net:
         numbers = range(spec.blocks(count))
         blocks, paths = evaluate_blocks(net, numbers, fetch, spec=spec, store=store, progress=shown, device=device)

@@ -114,6 +114,7 @@ def shard_result(
     mine = sum(min(spec.block, total - number * spec.block) for number in numbers)
     device = chosen_device()
     store = Store(folder=work, model=model)
+    passes = sum(map(spec.attack.cost, spec.attack.names))
 
     def fetch(number: int) -> Any:
         batch = next(iter(data.test.batches(batch=spec.block, start=number)))
@@ -121,7 +122,9 @@ def shard_result(
         return batch.x[:size], batch.y[:size]
 
     with victim(net.to(device)) as attacked:
-        blocks, paths = evaluate_blocks(attacked, numbers, fetch, spec=spec, store=store, progress=Progress(mine), device=device)
+        blocks, paths = evaluate_blocks(
+            attacked, numbers, fetch, spec=spec, store=store, progress=Progress(mine, passes=passes), device=device
+        )
     value = eval_result.shard_json(
         spec, blocks, total=total, data=data.label, fingerprint=data.fingerprint, model=model, provenance=provenance(device)
     )

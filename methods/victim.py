@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import torch
@@ -23,7 +23,10 @@ from methods.models import Net, memory_format
 
 
 class Victim(nn.Module):
-    """Images in [0, 1] -> logits; `known` answers for a batch whose logits have been computed already."""
+    """Images in [0, 1] -> logits.
+
+    `known` answers for a batch whose logits have been computed already; `tick` is told of each use, in passes per image.
+    """
 
     def __init__(self, net: nn.Module, *, fast: bool = True):
         super().__init__()
@@ -32,10 +35,12 @@ class Victim(nn.Module):
         self.net = fold(net).to(memory_format=self.format) if ours else net
         self.chunk: int | None = None
         self.known: tuple[Tensor, Tensor] | None = None
+        self.tick: Callable[[int], None] = lambda passes: None
 
     def forward(self, x: Tensor) -> Tensor:
         if self.known is not None and not torch.is_grad_enabled() and torch.equal(x, self.known[0]):
             return self.known[1].clone()  # Square writes into what it gets
+        self.tick(len(x) * (2 if torch.is_grad_enabled() and x.requires_grad else 1))
         if self.chunk is None or len(x) <= self.chunk:
             logits = self._logits(x)
         elif torch.is_grad_enabled() and x.requires_grad:

@@ -230,16 +230,38 @@ def test_no_room_for_a_single_image_is_an_error():
         evaluate(Cramped(0), *images(8), spec={"attack": "clean", "eps": 0})
 
 
-def test_progress_claims_a_time_only_when_it_is_known():
-    log = io.StringIO()
-    progress = Progress(100, log)
+def test_progress_claims_a_time_only_as_far_as_it_is_known():
+    log, now = io.StringIO(), [0.0]
+    progress = Progress(100, log, passes=50, clock=lambda: now[0])
     assert progress.left is None
-    progress.block(20, 5, computed=0.0)  # taken over from an earlier run
+    progress.block(20, 5, computed=0.0)  # taken over from an earlier run: says nothing about speed
     assert progress.left is None
-    progress.block(20, 5, computed=4.0)
-    assert progress.left == pytest.approx(60 * 4 / 20)
+    progress.attack("apgd-ce", 1, 20, 10, passes=500)
+    now[0] = 8.0
+    progress.tick(100)  # 0.08 s a pass: at most 400 here, and 60 more examples of 50 each
+    assert progress.left == (pytest.approx((400 + 60 * 50) * 0.08), True)
+    assert log.getvalue() == ""  # a log is not flooded
+    now[0] = 40.0
+    progress.attack("square", 1, 20, 2, passes=100)
+    assert log.getvalue() == "20/100 examples, 5 of them unbroken, at most 21 min left (block 1: square on 2 of 20)\n"
+    progress.block(20, 5, computed=40.0)
+    assert progress.left == (pytest.approx(60 * 40 / 20), False)
     progress.block(60, 1, computed=1.0)
-    assert log.getvalue() == "100/100 examples, 11 of them unbroken\n"
+    assert log.getvalue().splitlines()[1:] == ["100/100 examples, 11 of them unbroken"]
+
+
+@pytest.mark.parametrize("name", ATTACK["attacks"])
+def test_cost_is_a_bound_that_is_nearly_reached(name):
+    """On points that nothing breaks an attack costs what the progress report says, but for a few passes of its own."""
+    x, y = images(100)
+    with torch.no_grad():
+        right = trained()(x).max(1)[1] == y
+    x, y = x[right], y[right]
+    spec = eval_spec.parse({"attack": {**ATTACK, "attacks": [name]}, "eps": 1e-6})
+    net, passes = Victim(trained()), []
+    net.tick = passes.append
+    assert set(attack_block(net, x, y, spec=spec, seed=0, warn=Collector(), check=False)) == {"none"}
+    assert spec.attack.cost(name) <= sum(passes) / len(x) <= 1.35 * spec.attack.cost(name) + 3
 
 
 def test_unfinished_blocks_are_kept_per_attack(tmp_path):

@@ -18,10 +18,13 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 from methods import autoattack, eval_result, eval_spec
+from methods.checkpoint import load_model
 from methods.errors import UserError
 from methods.evaluate import evaluate, main
 from methods.robustbench_export import model_info
+from methods.train import main as train
 from tests.methods.evaluation import ATTACK, SPEC, images, run_folder, trained
+from tests.specs import small, text
 
 ROOT = Path(__file__).resolve().parents[2]
 EVALUATION = json.dumps({**SPEC, "examples": 90, "block": 20})  # five blocks, the last one short
@@ -331,3 +334,21 @@ def test_nan_logits_bad_labels_and_bad_images(run):
         evaluate(torch.nn.Conv2d(3, 512, 3), x, y, spec=quick)
     with pytest.raises(UserError, match="at most 3 targets"):
         evaluate(torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3072, 4)), x, y % 4, spec={"attack": "standard", "block": 10})
+
+
+def test_a_run_that_the_suite_trained(tmp_path):
+    """Trained by `methods.train`, evaluated in shards, merged: the answers of plain calls of the library on the same blocks."""
+    folder, parts = tmp_path / "at.0123456789ab", [tmp_path / "1.json", tmp_path / "2.json"]
+    spec = small("at", rewrite={"data.train": 480, "train.epochs": 3})
+    assert train(["--spec", text(spec), "--out", str(folder)]) == 0
+    wanted = eval_spec.parse({**SPEC, "examples": 120, "block": 60})
+    for k, part in enumerate(parts, 1):
+        assert main(shard(folder, k, 2, part, json.dumps(wanted.to_json()))) == 0
+    result = merged(tmp_path / "merged.json", *parts)
+    x, y = images(120)
+    net = load_model(folder / "model.safetensors")
+    for number in (0, 1):
+        rows = slice(60 * number, 60 * number + 60)
+        plain = autoattack.plain_block(net, x[rows], y[rows], spec=wanted, seed=wanted.block_seed(number))
+        assert [digit == "0" for digit in result["broken_by"]["examples"][rows]] == plain.tolist()
+    assert set("012") <= set(result["broken_by"]["examples"])
