@@ -18,7 +18,7 @@ def test_example_network_of_the_autoattack_authors(tmp_path):
     weights = Path(pyautoattack.__file__).parent / "examples" / "model_test.pt"
     out = tmp_path / "result.json"
     network = ["--net", "pyautoattack.examples.resnet:ResNet18", "--fold"]
-    data = ["--dataset", "cifar10", "--source", "sample", "--examples", "1000"]
+    data = ["--dataset", "cifar10", "--source", "sample", "--examples", "1000", "--block", "50"]
     assert main(["file", str(weights), *network, *data, "--attack", "standard", "--eps", "8/255", "--out", str(out)]) == 0
     result = json.loads(out.read_text())
     assert (result["n"], result["n_clean"], result["clean_acc"]) == (1000, 937, 0.937)
