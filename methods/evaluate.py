@@ -11,7 +11,7 @@ On the command line:
     python -m methods.evaluate file model.safetensors --dataset cifar10 --source sample --examples 100
     python -m methods.evaluate run --run results/runs/RUN --spec '{"attack": "standard", "eps": "8/255"}' --shard 1/4 --out part1.json
     python -m methods.evaluate merge --out result.json part1.json part2.json part3.json part4.json
-    python -m methods.evaluate export result.json --out model_info.json --name "..." --architecture "..."
+    python -m methods.evaluate export result.json --out model_info.json --dataset cifar10 --name "..." --architecture "..."
 """
 
 from __future__ import annotations
@@ -81,6 +81,9 @@ def main(arguments: list[str] | None = None) -> int:
         options.command(options)
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:  # a folder that cannot be written, a full disk
+        print(f"error: {error.filename or options}: {error.strerror or error}", file=sys.stderr)
         return 2
     return 0
 

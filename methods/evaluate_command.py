@@ -86,6 +86,9 @@ def run(options: argparse.Namespace) -> None:
     spec = eval_spec.parse(options.spec)
     shard = _shard(options.shard)
     trained = _read_json(options.run / "spec.json")
+    for key in ("dataset", "data"):
+        if not isinstance(trained, dict) or key not in trained:
+            raise UserError(f"{options.run / 'spec.json'}: the key '{key}' is missing; it is not the spec of a run")
     path = options.run / "model.safetensors"
     model = file_hash(path)
     manifest = options.run / "train.json"

@@ -29,10 +29,10 @@ def network():
     return trained()
 
 
-def broken_and_robust(attack: dict, *, fast: bool, count: int = 80) -> tuple[list[str], list[bool]]:
+def broken_and_robust(attack: dict, *, fast: bool, count: int = 80, **change) -> tuple[list[str], list[bool]]:
     """Our answers and the plain library's, on one block."""
     x, y = images(count)
-    spec = eval_spec.parse({**SPEC, "attack": attack})
+    spec = eval_spec.parse({**SPEC, "attack": attack, **change})
     robust = plain_block(trained(), x, y, spec=spec, seed=11).tolist()
     with victim(trained(), fast=fast) as net:
         return attack_block(net, x, y, spec=spec, seed=11, warn=Collector()), robust
@@ -61,6 +61,13 @@ def test_each_attack_alone_agrees_with_the_library(attack):
     broken, robust = broken_and_robust(attack, fast=False)
     assert [b == "none" for b in broken] == robust
     assert attack["attacks"][0] in broken
+
+
+def test_l2_agrees_with_the_library():
+    attack = {"version": "custom", "attacks": ["apgd-ce", "apgd-t"], "apgd_iter": 6, "targets": 3}
+    broken, robust = broken_and_robust(attack, fast=True, norm="L2", eps=0.3)
+    assert [b == "none" for b in broken] == robust
+    assert {"none", "apgd-ce"} <= set(broken)
 
 
 def test_standard_version_is_the_librarys():

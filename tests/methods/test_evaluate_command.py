@@ -238,6 +238,12 @@ def test_not_json_and_no_run(run, tmp_path, capsys):
     out = tmp_path / "out.json"
     refused(shard(run, 1, 1, out, "{attack"), "the evaluation spec is not JSON", out, capsys)
     refused(shard(tmp_path / "none", 1, 1, out), "spec.json: cannot be read", out, capsys)
+    (tmp_path / "spec.json").write_text('{"dataset": "cifar10"}')
+    refused(shard(tmp_path, 1, 1, out), "spec.json: the key 'data' is missing", out, capsys)
+    blocked = tmp_path / "spec.json" / "out.json"
+    refused(["merge", "--out", str(blocked), str(tmp_path / "absent.json")], "not a readable shard file", blocked, capsys)
+    assert main(shard(run, 1, 1, tmp_path / "one.json", '{"attack": "clean", "examples": 10}')) == 0
+    refused(["merge", "--out", str(blocked), str(tmp_path / "one.json")], "spec.json", blocked, capsys)
 
 
 def test_merge_refuses_what_does_not_belong_together(run, tmp_path, capsys):
