@@ -8,6 +8,7 @@ RESULTS = "results"
 REPORTS = "reports"
 LOGS = "logs"
 FORMATS = ("md", "tex", "csv")
+PICTURES = ("png", "pdf")
 
 
 def data_manifest(dataset: str = "{dataset}", source: str = "{source}") -> str:
@@ -28,6 +29,11 @@ def train_manifest(run: str = "{run}") -> str:
 def model(run: str = "{run}") -> str:
     """The deployable network."""
     return f"{run_folder(run)}/model.safetensors"
+
+
+def history(run: str = "{run}") -> str:
+    """One line per epoch of a training; complete where the manifest is there."""
+    return f"{run_folder(run)}/history.jsonl"
 
 
 def state_folder(run: str = "{run}") -> str:
@@ -63,6 +69,36 @@ def row(scale: str = "{scale}", table: str = "{table}", row: str = "{row}") -> s
 def bench(part: str) -> str:
     """Measured speeds of training or evaluation."""
     return f"{RESULTS}/bench/{part}.json"
+
+
+def figure(scale: str = "{scale}", figure: str = "{figure}", kind: str = "{kind}") -> str:
+    """A drawn figure; `kind` is one of PICTURES."""
+    return f"{REPORTS}/{scale}/{figure}.{kind}"
+
+
+def page(scale: str = "{scale}") -> str:
+    """Everything of a scale on one page."""
+    return f"{REPORTS}/{scale}/index.html"
+
+
+def diff(scale: str = "{scale}", kind: str = "{kind}") -> str:
+    """Our numbers against the paper's; `kind` is md or csv."""
+    return f"{REPORTS}/{scale}/diff.{kind}"
+
+
+def claims(scale: str = "{scale}", kind: str = "{kind}") -> str:
+    """The paper's claims, tested on its numbers and on ours; `kind` is md or csv."""
+    return f"{REPORTS}/{scale}/claims.{kind}"
+
+
+def paper_audit() -> str:
+    """The paper's contradictions; no results are behind it, so it has no scale."""
+    return f"{REPORTS}/paper_audit.md"
+
+
+def partial(scale: str, table: str, kind: str) -> str:
+    """A table rendered by hand from whatever was finished; no rule makes it."""
+    return f"{REPORTS}/{scale}/partial/{table}.{kind}"
 
 
 def log(rule: str, *wildcards: str) -> str:

@@ -1,0 +1,87 @@
+"""Finished Runs without training: model files of random sparse networks, manifests, histories, evaluations, in the suite's own formats."""
+
+import json
+import math
+from pathlib import Path
+
+import torch
+
+from methods.api import weight_report
+from methods.checkpoint import save_model
+from methods.models import build
+from workflow.suite import paths
+from workflow.suite.plan import Plan
+from workflow.suite.spec import identity
+
+CLASSES = {"cifar10": 10, "cifar100": 100, "imagenet100": 100}
+
+
+def network(spec: dict) -> torch.nn.Module:
+    """A network of the Run's shape, pruned and binarised at random (signs times one magnitude)."""
+    draws = torch.Generator().manual_seed(int(identity(spec), 16) % 2**31)
+    net = build(
+        spec["arch"],
+        classes=CLASSES[spec["dataset"]],
+        stem="imagenet" if spec["dataset"] == "imagenet100" else "cifar",
+        width=spec.get("width", 1),
+        lbn=spec["lbn"],
+        bn_affine=spec.get("bn_affine", False),
+        head_bias=spec.get("head_bias", False),
+    )
+    with torch.no_grad():
+        for _, conv in net.convs():
+            weight = torch.randn(conv.weight.shape, generator=draws)
+            if spec.get("precision") == "binary":
+                weight = weight.sign()
+            if "sparsity" in spec:
+                weight = prune(weight, max(0.01, 1 - spec["sparsity"]), draws)
+            conv.weight.copy_(weight)
+    return net
+
+
+def prune(weight: torch.Tensor, keep: float, draws: torch.Generator) -> torch.Tensor:
+    """Prune a weight so that some input channels are hit harder than others, as a trained mask does."""
+    score = torch.rand(weight.shape, generator=draws) * torch.rand(1, weight.shape[1], 1, 1, generator=draws)
+    kept = max(1, round(keep * weight.numel()))
+    return weight * (score >= score.flatten().topk(kept).values[-1])
+
+
+def train(plan: Plan, run: str, folder: Path, *, epochs: int = 3) -> None:
+    """What a finished training leaves."""
+    spec, place = plan.runs[run].spec, folder / paths.run_folder(run)
+    place.mkdir(parents=True, exist_ok=True)
+    net = network(spec)
+    digest = save_model(net, spec, folder / paths.model(run))
+    report = weight_report(net)
+    if spec["method"] == "atmc":
+        report |= {"stored_entries": 2 * report["weights"], "nonzero_w": report["nonzero"] // 2}
+        if spec.get("precision") == "binary":
+            report |= {"nonzero_z": report["nonzero"] // 2, "distinct_values_z": [2] * 10}
+    best = 0.1 + 0.4 * int(plan.runs[run].id, 16) / 16**12
+    lines = []
+    for epoch in range(epochs):
+        value = best * (1 - math.exp(-4 * (epoch + 1) / epochs)) * (1 + 0.1 * math.sin(epoch))
+        record = {"epoch": epoch, "lr": 0.1, "train_loss": 2 - value, "train_acc": 0.9 * value}
+        lines.append(json.dumps(record | {"val_clean": min(1, 1.5 * value), "val_robust": value, "val_loss": 2.0}))
+    (folder / paths.history(run)).write_text("\n".join(lines) + "\n")
+    manifest = {"model_sha256": digest, "report": report, "spec": spec, "epochs": epochs, "provenance": {"source": "0" * 16}}
+    (folder / paths.train_manifest(run)).write_text(json.dumps(manifest))
+
+
+def evaluate(plan: Plan, run: str, folder: Path, *, n: int = 64) -> None:
+    """What a finished evaluation leaves."""
+    chosen, path = plan.evaluations[run], folder / paths.evaluation(run, plan.evaluations[run].id)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    robust = 4 + int(plan.runs[run].id, 16) % (n // 2)
+    result = {"clean_acc": (robust + 8) / n, "n_clean": robust + 8, "n": n, "data": "Synthetic images", "warnings": [], "after": {}}
+    attacked = {"robust_acc": robust / n, "n_robust": robust} if chosen.spec["attack"] != "clean" else {}
+    path.write_text(json.dumps(result | attacked))
+
+
+def finish(plan: Plan, runs: list[str], folder: Path, **options: int) -> Path:
+    """Train and evaluate these Runs."""
+    for run in runs:
+        train(plan, run, folder, **options)
+        if run in plan.evaluations:
+            evaluate(plan, run, folder)
+    return folder

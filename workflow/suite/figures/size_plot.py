@@ -1,0 +1,107 @@
+"""Robust accuracy against the bytes that a network needs, for every method of the comparisons."""
+
+import itertools
+from dataclasses import dataclass
+from pathlib import Path
+
+import seaborn
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, PercentFormatter
+
+from workflow.suite import paths, size, stats
+from workflow.suite.datasets import DATASETS
+from workflow.suite.figures import style
+from workflow.suite.figures.style import OURS, PLAIN, Picture
+from workflow.suite.measure import measure
+from workflow.suite.plan import Cell, Plan
+
+TABLES = ("main_comparison", "complete_comparison", "comparison_rn18_rn50")
+MARKERS = "osD^vPX*<>pH"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """A network of one method: kilobytes, robust accuracy and its interval."""
+
+    dataset: str
+    method: str
+    binary: bool
+    kilobytes: float
+    accuracy: float
+    interval: tuple[float, float]
+
+
+def cells_of(plan: Plan) -> list[Cell]:
+    """The cells of the comparisons; one that stands in two tables counts once."""
+    found = {cell.runs: cell for name in TABLES if name in plan.tables for cell in plan.cells_of(name) if cell.runs}
+    return list(found.values())
+
+
+def points_of(plan: Plan, folder: Path) -> list[Point]:
+    """What is finished."""
+    points = []
+    for cell in cells_of(plan):
+        item, spec = measure(plan, cell, folder), plan.runs[cell.runs[0]].spec
+        if item.value is None:
+            continue
+        sizes = [size.of_run(run, folder) for run in cell.runs if (folder / paths.train_manifest(run)).is_file()]
+        method = plan.row(cell.table, cell.row).labels[0].replace("(", " (").replace("  ", " ")
+        points.append(
+            Point(
+                dataset=spec["dataset"],
+                method=method,
+                binary=spec.get("precision") == "binary",
+                kilobytes=stats.mean(sizes),
+                accuracy=item.value,
+                interval=item.interval,
+            )
+        )
+    return points
+
+
+def draw(plan: Plan, folder: Path, title: str, foot: str) -> Picture:
+    """One panel per data set; a marker per method, filled for binary weights, open for full precision."""
+    points = points_of(plan, folder)
+    datasets = list(dict.fromkeys(plan.runs[cell.runs[0]].spec["dataset"] for cell in cells_of(plan)))
+    methods = sorted({point.method for point in points}, key=lambda name: (not name.startswith("Ours"), name.lower()))
+    others = iter(seaborn.color_palette("colorblind", len(methods)))
+    colours = {name: OURS if name.startswith("Ours") else next(others) for name in methods}
+    words = "Bars: 95 % interval over test images. Size: positions and values of the kept weights, batch norms, biases."
+    figure = style.sheet(9.2, 3.6, title, f"{foot}\n{words}")
+    panels = figure.subplots(1, max(len(datasets), 1), squeeze=False)[0]
+    for axes, dataset in zip(panels, datasets, strict=False):
+        inside = [point for point in points if point.dataset == dataset]
+        for point in sorted(inside, key=lambda point: point.method.startswith("Ours")):  # ours on top
+            colour, below, above = colours[point.method], point.accuracy - point.interval[0], point.interval[1] - point.accuracy
+            axes.errorbar(point.kilobytes, point.accuracy, [[below], [above]], color=colour, alpha=0.2, linewidth=0.8, zorder=1)
+            fill = {"markerfacecolor": colour if point.binary else "white", "markeredgecolor": colour}
+            axes.plot(point.kilobytes, point.accuracy, MARKERS[methods.index(point.method) % len(MARKERS)], markersize=5, **fill)
+        axes.set(title=DATASETS[dataset].title, xlabel="size in kilobytes (log)", ylim=(0, None))
+        axes.yaxis.set_major_formatter(PercentFormatter(xmax=1, decimals=0))
+        axes.grid(alpha=0.3)
+        if inside:
+            axes.set_xscale("log")
+            axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+            axes.xaxis.set_minor_formatter(FuncFormatter(lambda *_: ""))
+        else:
+            axes.text(0.5, 0.5, "nothing measured yet", transform=axes.transAxes, ha="center", color=PLAIN)
+    panels[0].set_ylabel("robust accuracy")
+    handles = []
+    for name, marker in zip(methods, itertools.cycle(MARKERS), strict=False):
+        handles.append(Line2D([], [], linestyle="", marker=marker, color=colours[name], label=name))
+    for label, fill in (("binary weights", PLAIN), ("full precision", "white")):
+        handles.append(Line2D([], [], linestyle="", marker="o", markeredgecolor=PLAIN, markerfacecolor=fill, label=label))
+    figure.legend(handles=handles, loc="outside right upper", frameon=False)
+    return Picture(figure=figure, description=_words(points))
+
+
+def _words(points: list[Point]) -> str:
+    said = [f"Robust accuracy against stored size (kilobytes, log) of {len(points)} networks, one panel per data set."]
+    for dataset in dict.fromkeys(point.dataset for point in points):
+        best = max((point for point in points if point.dataset == dataset), key=lambda point: point.accuracy)
+        least = min((point for point in points if point.dataset == dataset), key=lambda point: point.kilobytes)
+        said.append(
+            f"{DATASETS[dataset].title}: best {best.method} with {best.accuracy:.1%} at {best.kilobytes:,.1f} kB; smallest {least.method}"
+            f" with {least.accuracy:.1%} at {least.kilobytes:,.1f} kB."
+        )
+    return " ".join(said)
