@@ -1,5 +1,6 @@
 """All finished evaluations of a scale as one pandas frame: a line per Run, fractions as measured, settings beside them."""
 
+import json
 from pathlib import Path
 
 import pandas as pd
@@ -22,11 +23,11 @@ def collect(plan: Plan, folder: Path) -> pd.DataFrame:
         line = {"run": run, "evaluation": chosen.id, "data": label(result), "warnings": len(result.get("warnings", ()))}
         line |= {key: result.get(key) for key in NUMBERS}
         line |= {f"after.{attack}": left for attack, left in result.get("after", {}).items()}
-        line |= {f"spec.{key}": _scalar(value) for key, value in leaves(plan.runs[run].spec)}
+        line |= {f"spec.{key}": _text(value) for key, value in leaves(plan.runs[run].spec)}
         lines.append(line)
     return pd.DataFrame(lines, columns=None if lines else ["run", "evaluation", "data", "warnings", *NUMBERS])
 
 
-def _scalar(value: object) -> object:
-    """Mixed types in one column (p is a number or "global", eps text or 0) are kept as text."""
-    return value if isinstance(value, bool) or value is None else str(value)
+def _text(value: object) -> str | None:
+    """Settings as text: one key may hold a number in one Run and a word in another (p, eps), which no typed column can."""
+    return value if value is None or isinstance(value, str) else json.dumps(value)
