@@ -1,64 +1,32 @@
-"""All figures by name: what each shows, which files it needs, how it is drawn."""
+"""All figures by name: what each shows, which files it needs, which function draws it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 from workflow.suite import caption, files, paths
 from workflow.suite.errors import SuiteError
-from workflow.suite.figures import curves, mask_plots, ratio_map, size_plot, style
-from workflow.suite.figures.style import Picture
-from workflow.suite.masks import Pair, read_pair
+from workflow.suite.figures import needs
 from workflow.suite.plan import Plan
-
-# RN34-LBN, binary weights, CIFAR-10, r = 0.99, p = 0.1: the network that the paper's mask figures are of, as far as it says.
-SUBJECT = "main_comparison.ours.cifar10-binary"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """A figure: `paper` is its label there, `needs` the files to wait for (none: not available), `code` the modules that draw it."""
+    """A figure: `paper` is its label there; `needs` gives the files to wait for, none where it is not available; `draw` names a function
+    (plan, folder, title, foot) of a module of this package, loaded when it is drawn; `code` names the other modules behind it."""
 
     title: str
     about: str
     paper: str | None
     needs: Callable[[Plan], list[str]]
-    draw: Callable[[Plan, Path, str, str], Picture]
+    draw: str
     code: tuple[str, ...]
 
-
-def _subject(plan: Plan) -> tuple[str, ...]:
-    """The first seed of the network whose masks are shown."""
-    return plan.cells[SUBJECT].runs[:1] if SUBJECT in plan.cells else ()
-
-
-def _of_masks(draw: Callable[[Pair, str, str], Picture]) -> dict:
-    def needs(plan: Plan) -> list[str]:
-        return [paths.train_manifest(run) for run in _subject(plan)]
-
-    def from_model(plan: Plan, folder: Path, title: str, foot: str) -> Picture:
-        (run,) = _subject(plan)
-        return draw(read_pair(folder / paths.model(run)), title, f"{foot}\nRun {plan.runs[run].id}")
-
-    return {"needs": needs, "draw": from_model, "code": ("masks", "theory", "figures/mask_plots")}
-
-
-def _of_table(table: str) -> Callable[[Plan], list[str]]:
-    def needs(plan: Plan) -> list[str]:
-        return [paths.evaluation(run, plan.evaluations[run].id) for run in plan.final_runs(table)] if table in plan.tables else []
-
-    return needs
-
-
-def _of_sizes(plan: Plan) -> list[str]:
-    runs = dict.fromkeys(run for cell in size_plot.cells_of(plan) for run in cell.runs)
-    return [path for run in runs for path in (paths.evaluation(run, plan.evaluations[run].id), paths.train_manifest(run))]
-
-
-def _of_curves(plan: Plan) -> list[str]:
-    if curves.TABLE not in plan.tables:
-        return []
-    return [paths.train_manifest(run) for runs in curves.runs_of(plan).values() for run in runs]
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """The modules to depend on, by path below the suite."""
+        return (f"figures/{self.draw.partition('.')[0]}", "figures/style", "figures/catalogue", "figures/needs", *self.code)
 
 
 FIGURES: Mapping[str, Figure] = {
@@ -66,49 +34,57 @@ FIGURES: Mapping[str, Figure] = {
         title="Kept weights per channel",
         about="How many weights each input and output channel of two consecutive layers keeps, beside random pruning.",
         paper="fig:mask_dist",
-        **_of_masks(mask_plots.distribution),
+        needs=needs.of_masks,
+        draw="mask_plots.distribution",
+        code=("masks", "size", "theory"),
     ),
     "kernel_histogram": Figure(
         title="Kept weights per kernel",
         about="How many of the nine weights each kernel of a layer keeps, beside the expectation of random pruning.",
         paper="fig:mask distribution 2",
-        **_of_masks(mask_plots.kernels),
+        needs=needs.of_masks,
+        draw="mask_plots.kernels",
+        code=("masks", "size", "theory"),
     ),
     "mask_alignment": Figure(
         title="Masks of two consecutive layers",
         about="Whether the channels that one layer leaves empty are those that the next does not read.",
         paper="fig:mask 2 layers",
-        **_of_masks(mask_plots.alignment),
+        needs=needs.of_masks,
+        draw="mask_plots.alignment",
+        code=("masks", "size", "theory"),
     ),
     "mask_full": Figure(
         title="Mask of one layer",
         about="Every kept weight of a layer; input channels that are never read are orange.",
         paper="fig:mask_full",
-        **_of_masks(mask_plots.full),
+        needs=needs.of_masks,
+        draw="mask_plots.full",
+        code=("masks", "size", "theory"),
     ),
     "learning_curves": Figure(
         title="Learning curves under adaptive pruning",
         about="Accuracy by epoch at two pruning rates and four pruning strategies.",
         paper="fig:stability",
-        needs=_of_curves,
-        draw=curves.draw,
-        code=("figures/curves",),
+        needs=needs.of_curves,
+        draw="curves.draw",
+        code=(),
     ),
     "ratio_map": Figure(
         title="Pruning rate and pruning strategy",
         about="Robust accuracy for every pruning rate and strategy, ours beside the paper's.",
         paper=None,
-        needs=_of_table(ratio_map.TABLE),
-        draw=ratio_map.draw,
-        code=("figures/ratio_map", "measure", "marks"),
+        needs=needs.of_ratios,
+        draw="ratio_map.draw",
+        code=("measure", "marks"),
     ),
     "size_accuracy": Figure(
         title="Robust accuracy against model size",
         about="Robust accuracy of every method of the comparisons against the kilobytes its network needs; size.py has the formula.",
         paper=None,
-        needs=_of_sizes,
-        draw=size_plot.draw,
-        code=("figures/size_plot", "size", "measure", "stats"),
+        needs=needs.of_sizes,
+        draw="size_plot.draw",
+        code=("size", "measure", "stats"),
     ),
 }
 
@@ -132,8 +108,12 @@ def write(plan: Plan, name: str, folder: Path = Path()) -> list[Path]:
         raise SuiteError(
             f"figure '{name}' has no Runs at scale '{plan.scale.name}'; `python -m workflow.suite status` says what is missing"
         )
+    from workflow.suite.figures import style  # plotting libraries are slow to load, and only needed here
+
+    module, _, function = figure.draw.partition(".")
+    draw = getattr(import_module(f"workflow.suite.figures.{module}"), function)
     with style.look():
-        contents = style.files_of(figure.draw(plan, folder, figure.title, caption.comparability(plan)), figure.title)
+        contents = style.files_of(draw(plan, folder, figure.title, caption.comparability(plan)), figure.title)
     written = [folder / paths.figure(plan.scale.name, name, kind) for kind in contents]
     for path, content in zip(written, contents.values(), strict=True):
         files.write(path, content)

@@ -8,22 +8,16 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from workflow.suite import paths
 from workflow.suite.errors import SuiteError
-from workflow.suite.figures import style
+from workflow.suite.figures import needs, style
 from workflow.suite.figures.style import OTHER, OURS, PLAIN, Picture
 from workflow.suite.plan import Plan
 
-TABLE, ROWS, COLUMNS = "sp_ratio", ("p01", "p05", "p08", "p10"), ("r99", "r5")
 FEW = 20
 LINES = (
     ("val_clean", "validation, clean", OTHER, "-", "o"),
     ("val_robust", "validation, under attack", OURS, "-", "d"),
     ("train_acc", "training, under attack", PLAIN, "--", "x"),
 )
-
-
-def runs_of(plan: Plan) -> dict[tuple[str, str], tuple[str, ...]]:
-    """(column, row) of the table of pruning rates -> its Runs, for the eight panels."""
-    return {(column, row): plan.cells[f"{TABLE}.{row}.{column}"].runs for column in COLUMNS for row in ROWS}
 
 
 def read_history(run: str, folder: Path) -> list[dict[str, float]]:
@@ -41,7 +35,7 @@ def read_history(run: str, folder: Path) -> list[dict[str, float]]:
 
 def draw(plan: Plan, folder: Path, title: str, foot: str) -> Picture:
     """Two rows of four panels: r = 0.99 above, r = 0.5 below; p grows to the right. Every seed is a line."""
-    shape, runs = plan.table(TABLE), runs_of(plan)
+    shape, runs = plan.table(needs.RATIOS), needs.curve_runs(plan)
     heads = {column.id: column.head[-1] for column in shape.columns}
     figure = style.sheet(9.2, 4.4, title, foot)
     panels = figure.subplots(2, 4, sharex=True, sharey=True)

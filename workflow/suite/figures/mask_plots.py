@@ -1,21 +1,25 @@
 """Figures of which weights our pruned network kept (paper: fig:mask_dist, fig:mask distribution 2, fig:mask 2 layers, fig:mask_full)."""
 
+from pathlib import Path
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 
-from workflow.suite import masks
-from workflow.suite.figures import style
+from workflow.suite import masks, paths
+from workflow.suite.figures import needs, style
 from workflow.suite.figures.style import EMPTY, OTHER, OURS, PLAIN, Picture
-from workflow.suite.masks import Pair
+from workflow.suite.masks import Pair, read_pair
+from workflow.suite.plan import Plan
 from workflow.suite.theory import kernel_share
 
 BAR = ListedColormap(["white", OTHER])
 DOTS = ListedColormap(["white", OTHER, EMPTY])
 
 
-def distribution(pair: Pair, title: str, foot: str) -> Picture:
+def distribution(plan: Plan, folder: Path, title: str, foot: str) -> Picture:
     """Kept weights per channel by rank, beside random pruning of the same layer to the same number."""
+    pair, foot = _subject(plan, folder, foot)
     figure = style.sheet(9.2, 2.6, title, f"{foot}, layers: {pair.place}.")
     panels, empty = figure.subplots(1, 4), {}
     for place, axes in enumerate(panels):
@@ -41,8 +45,9 @@ def distribution(pair: Pair, title: str, foot: str) -> Picture:
     )
 
 
-def kernels(pair: Pair, title: str, foot: str) -> Picture:
+def kernels(plan: Plan, folder: Path, title: str, foot: str) -> Picture:
     """How many kernels keep k of their nine weights, beside the exact expectation of random pruning."""
+    pair, foot = _subject(plan, folder, foot)
     mask = pair.second
     counts, weights, kept = masks.per_kernel(mask), mask.size, int(mask.sum())
     total = mask.shape[0] * mask.shape[1]
@@ -65,8 +70,9 @@ def kernels(pair: Pair, title: str, foot: str) -> Picture:
     )
 
 
-def alignment(pair: Pair, title: str, foot: str) -> Picture:
+def alignment(plan: Plan, folder: Path, title: str, foot: str) -> Picture:
     """Both masks with the shared channels in the same rows; bars between them say which channels are used at all."""
+    pair, foot = _subject(plan, folder, foot)
     left, right = tall(pair.first), tall(pair.second.transpose(1, 0, 2, 3))
     found = masks.overlap(pair)
     said = (
@@ -94,8 +100,9 @@ def alignment(pair: Pair, title: str, foot: str) -> Picture:
     )
 
 
-def full(pair: Pair, title: str, foot: str) -> Picture:
+def full(plan: Plan, folder: Path, title: str, foot: str) -> Picture:
     """One mask as a rectangle of kernels; columns of inputs that are never read in orange."""
+    pair, foot = _subject(plan, folder, foot)
     mask = pair.second
     unread = masks.per_input(mask) == 0
     picture = np.where(np.repeat(unread, 3)[None, :], 2, tall(mask).astype(int))
@@ -114,6 +121,12 @@ def full(pair: Pair, title: str, foot: str) -> Picture:
         description=f"Mask of one layer, second of the {pair.place}: {said}, and {unused} of {mask.shape[0]} output channels. Kept weights"
         " are blue; the bar on top is white over empty input channels.",
     )
+
+
+def _subject(plan: Plan, folder: Path, foot: str) -> tuple[Pair, str]:
+    """The masks that are shown, and the line below the figure with the Run that they are of."""
+    run = needs.subject(plan)
+    return read_pair(folder / paths.model(run)), f"{foot}\nRun {plan.runs[run].id}"
 
 
 def tall(mask: np.ndarray) -> np.ndarray:

@@ -8,18 +8,17 @@ import seaborn
 
 from workflow.suite import marks
 from workflow.suite.figures import style
+from workflow.suite.figures.needs import RATIOS
 from workflow.suite.figures.style import Picture
 from workflow.suite.measure import measure_table
 from workflow.suite.plan import Plan
 
-TABLE = "sp_ratio"
-
 
 def draw(plan: Plan, folder: Path, title: str, foot: str) -> Picture:
     """Both maps on one colour scale; the best of each column in bold; what is not measured stays grey."""
-    shape = plan.table(TABLE)
-    ours = {key: item.value for key, item in measure_table(plan, TABLE, folder).items()}
-    cells = {(cell.row, cell.column): cell.reported.value for cell in plan.cells_of(TABLE)}
+    shape = plan.table(RATIOS)
+    ours = {key: item.value for key, item in measure_table(plan, RATIOS, folder).items()}
+    cells = {(cell.row, cell.column): cell.reported.value for cell in plan.cells_of(RATIOS)}
     # The paper's numbers are in percent already; both maps are drawn in fractions and labelled in percent.
     paper = {key: None if value is None else value / 100 for key, value in cells.items()}
     figure = style.sheet(9.2, 3.8, title, foot)

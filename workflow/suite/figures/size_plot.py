@@ -11,11 +11,11 @@ from matplotlib.ticker import FuncFormatter, PercentFormatter
 from workflow.suite import paths, size, stats
 from workflow.suite.datasets import DATASETS
 from workflow.suite.figures import style
+from workflow.suite.figures.needs import compared
 from workflow.suite.figures.style import OURS, PLAIN, Picture
 from workflow.suite.measure import measure
-from workflow.suite.plan import Cell, Plan
+from workflow.suite.plan import Plan
 
-TABLES = ("main_comparison", "complete_comparison", "comparison_rn18_rn50")
 MARKERS = "osD^vPX*<>pH"
 
 
@@ -31,16 +31,10 @@ class Point:
     interval: tuple[float, float]
 
 
-def cells_of(plan: Plan) -> list[Cell]:
-    """The cells of the comparisons; one that stands in two tables counts once."""
-    found = {cell.runs: cell for name in TABLES if name in plan.tables for cell in plan.cells_of(name) if cell.runs}
-    return list(found.values())
-
-
 def points_of(plan: Plan, folder: Path) -> list[Point]:
     """What is finished."""
     points = []
-    for cell in cells_of(plan):
+    for cell in compared(plan):
         item, spec = measure(plan, cell, folder), plan.runs[cell.runs[0]].spec
         if item.value is None:
             continue
@@ -62,7 +56,7 @@ def points_of(plan: Plan, folder: Path) -> list[Point]:
 def draw(plan: Plan, folder: Path, title: str, foot: str) -> Picture:
     """One panel per data set; a marker per method, filled for binary weights, open for full precision."""
     points = points_of(plan, folder)
-    datasets = list(dict.fromkeys(plan.runs[cell.runs[0]].spec["dataset"] for cell in cells_of(plan)))
+    datasets = list(dict.fromkeys(plan.runs[cell.runs[0]].spec["dataset"] for cell in compared(plan)))
     methods = sorted({point.method for point in points}, key=lambda name: (not name.startswith("Ours"), name.lower()))
     others = iter(seaborn.color_palette("colorblind", len(methods)))
     colours = {name: OURS if name.startswith("Ours") else next(others) for name in methods}

@@ -1,0 +1,47 @@
+"""Which cells and Runs each figure shows: functions of the plan alone, so that Snakemake can ask without loading a plotting library."""
+
+from workflow.suite import paths
+from workflow.suite.plan import Cell, Plan
+
+# RN34-LBN, binary weights, CIFAR-10, r = 0.99, p = 0.1: the network that the paper's mask figures are of, as far as it says.
+SUBJECT = "main_comparison.ours.cifar10-binary"
+RATIOS = "sp_ratio"
+CURVES = tuple((column, row) for column in ("r99", "r5") for row in ("p01", "p05", "p08", "p10"))
+COMPARISONS = ("main_comparison", "complete_comparison", "comparison_rn18_rn50")
+
+
+def subject(plan: Plan) -> str | None:
+    """The Run whose masks are shown: the first seed."""
+    runs = plan.cells[SUBJECT].runs if SUBJECT in plan.cells else ()
+    return runs[0] if runs else None
+
+
+def of_masks(plan: Plan) -> list[str]:
+    run = subject(plan)
+    return [paths.train_manifest(run)] if run else []
+
+
+def curve_runs(plan: Plan) -> dict[tuple[str, str], tuple[str, ...]]:
+    """(column, row) of the table of pruning rates -> its Runs, for the eight panels."""
+    addresses = {(column, row): f"{RATIOS}.{row}.{column}" for column, row in CURVES}
+    return {key: plan.cells[address].runs for key, address in addresses.items() if address in plan.cells}
+
+
+def of_curves(plan: Plan) -> list[str]:
+    return [paths.train_manifest(run) for runs in curve_runs(plan).values() for run in runs]
+
+
+def of_ratios(plan: Plan) -> list[str]:
+    runs = plan.final_runs(RATIOS) if RATIOS in plan.tables else []
+    return [paths.evaluation(run, plan.evaluations[run].id) for run in runs]
+
+
+def compared(plan: Plan) -> list[Cell]:
+    """The cells of the comparisons; one that stands in two tables counts once."""
+    found = {cell.runs: cell for name in COMPARISONS if name in plan.tables for cell in plan.cells_of(name) if cell.runs}
+    return list(found.values())
+
+
+def of_sizes(plan: Plan) -> list[str]:
+    runs = dict.fromkeys(run for cell in compared(plan) for run in cell.runs)
+    return [path for run in runs for path in (paths.evaluation(run, plan.evaluations[run].id), paths.train_manifest(run))]

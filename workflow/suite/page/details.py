@@ -1,0 +1,81 @@
+"""What there is to know of one cell, as labelled lines for the page."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from workflow.suite import caption, paths
+from workflow.suite.measure import Measured
+from workflow.suite.plan import Plan
+
+Line = tuple[str, list[dict[str, str]]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What the comparison with the paper says of a cell."""
+
+    word: str
+    why: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shelf:
+    """Where files lie: links lead from the page to those that exist."""
+
+    plan: Plan
+    folder: Path
+
+    def entry(self, path: str) -> dict[str, str]:
+        page = Path(paths.page(self.plan.scale.name)).parent
+        link = {"href": Path(os.path.relpath(path, page)).as_posix()} if (self.folder / path).exists() else {}
+        return {"text": path} | link
+
+
+def difference(item: Measured) -> float | None:
+    """Ours minus the paper's, in percentage points."""
+    paper = item.cell.reported.value
+    return None if item.value is None or paper is None else 100 * item.value - paper
+
+
+def lines(item: Measured, shelf: Shelf, verdict: Verdict | None) -> list[Line]:
+    """Label and entries of each thing to say, in reading order."""
+    cell, plan = item.cell, shelf.plan
+    found: list[tuple[str, list[str | dict[str, str]]]] = [("Status", [item.status])]
+    if item.value is not None:
+        found.append(("Ours", [f"{caption.percent(item.value)} %"]))
+        found += _spread(item)
+        found.append(("Data", list(item.labels)))
+    found.append(("Paper", [_paper(item)]))
+    apart = difference(item)
+    if apart is not None:
+        found.append(("Difference", [f"{apart:+.2f} points"]))
+    if verdict:
+        found.append(("Verdict", [verdict.word + (f": {verdict.why}" if verdict.why else "")]))
+    found += [("Why", [why]) for why in (cell.unavailable, cell.not_applicable) if why]
+    found += [("Note", list(cell.notes))] if cell.notes else []
+    if item.warnings:
+        found.append(("Warnings", [f"{item.warnings} from the attack; the evaluation file has them"]))
+    for seed, run in zip(plan.scale.seeds, cell.runs, strict=False):
+        chosen = plan.evaluations[run]
+        shards = [paths.log("evaluate", run, chosen.id, f"{k}-of-{chosen.shards}") for k in range(1, chosen.shards + 1)]
+        found.append((f"Run, seed {seed}", [plan.runs[run].id]))
+        found.append(("Files", [shelf.entry(path) for path in (paths.run_folder(run), paths.evaluation(run, chosen.id))]))
+        found.append(("Logs", [shelf.entry(path) for path in (paths.log("train", run), *shards)]))
+    return [(label, [entry if isinstance(entry, dict) else {"text": entry} for entry in entries]) for label, entries in found]
+
+
+def _spread(item: Measured) -> list[tuple[str, list[str]]]:
+    low, high = item.interval
+    found = [("95 % interval", [f"{caption.percent(low)} to {caption.percent(high)} %, over {item.n} test images"])]
+    if item.sd is not None:
+        values = ", ".join(caption.percent(value) for value in item.values)
+        found.append(("Seeds", [f"{len(item.values)}, standard deviation {caption.percent(item.sd)}: {values}"]))
+    return found
+
+
+def _paper(item: Measured) -> str:
+    reported = item.cell.reported
+    if reported.value is None:
+        return "printed in the row below, for both" if reported.shared else "a dash"
+    return f"{caption.reported(reported)} %" + (f", {reported.mark}" if reported.mark else "")

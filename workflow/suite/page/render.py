@@ -1,0 +1,82 @@
+"""The page as a file."""
+
+import base64
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from PIL import Image, UnidentifiedImageError
+
+from workflow.suite import caption, config, files, paths, status
+from workflow.suite.errors import SuiteError
+from workflow.suite.figures import catalogue
+from workflow.suite.page import tables
+from workflow.suite.page.details import Verdict
+from workflow.suite.plan import Plan
+from workflow.suite.provenance import made_by
+
+ASSETS = Path(__file__).parent
+
+
+def write(plan: Plan, folder: Path = Path()) -> Path:
+    """Write the page from whatever is finished under `folder`."""
+    path = folder / paths.page(plan.scale.name)
+    files.write(path, page(plan, folder, made_by=made_by(config.ROOT)))
+    return path
+
+
+def page(plan: Plan, folder: Path, *, made_by: str) -> str:
+    """The whole page; it refers to nothing outside itself but the files of results and logs that it links to."""
+    diff = sheet(folder / paths.diff(plan.scale.name, "csv"))
+    verdicts = {line["address"]: Verdict(word=line["verdict"], why=line["why"]) for line in diff["lines"]} if diff else {}
+    shown = [tables.results(plan, name, folder, verdicts) for name in plan.tables]
+    cells = [cell for table in shown for row in table["rows"] for cell in row["cells"]]
+    look = Environment(loader=FileSystemLoader(ASSETS), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    return look.get_template("template.html").render(
+        scale=plan.scale.name,
+        comparable=plan.scale.comparable,
+        comparability=caption.comparability(plan),
+        counts=status.of_tables(plan, folder),
+        statuses=status.STATUSES,
+        tables=shown,
+        figures=[figure(plan, name, folder) for name in catalogue.FIGURES],
+        sheets={"diff": diff, "claims": sheet(folder / paths.claims(plan.scale.name, "csv"))},
+        details=_inline({cell["address"]: {"name": cell["name"], "lines": cell["lines"]} for cell in cells}),
+        style=(ASSETS / "style.css").read_text(encoding="utf-8"),
+        script=(ASSETS / "script.js").read_text(encoding="utf-8"),
+        made_by=made_by,
+    )
+
+
+def figure(plan: Plan, name: str, folder: Path) -> dict[str, Any]:
+    """A figure with its picture inside, or why it has none."""
+    about, path = catalogue.find(name), folder / paths.figure(plan.scale.name, name, "png")
+    found = {"name": name, "title": about.title, "about": about.about, "paper": about.paper}
+    if not path.is_file():
+        why = "not drawn yet" if about.needs(plan) else "none of the Runs that it needs is available at this scale"
+        return found | {"picture": None, "why": why}
+    content = path.read_bytes()
+    try:
+        with Image.open(io.BytesIO(content)) as image:
+            size, description = image.size, image.text["Description"]
+    except (UnidentifiedImageError, OSError, KeyError, AttributeError) as error:
+        raise SuiteError(f"{path}: is not a figure of this suite ({error!r}); delete it and draw it again") from None
+    picture = base64.b64encode(content).decode()
+    return found | {"picture": picture, "description": description, "width": size[0], "height": size[1]}
+
+
+def sheet(path: Path) -> dict[str, Any] | None:
+    """A CSV file as fields and lines, `None` where it is not there."""
+    if not path.is_file():
+        return None
+    with path.open(encoding="utf-8", newline="") as stream:
+        reader = csv.DictReader(stream)
+        return {"fields": list(reader.fieldnames or ()), "lines": list(reader)}
+
+
+def _inline(values: Any) -> str:
+    """JSON that cannot end the script element it stands in."""
+    return json.dumps(values, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")

@@ -1,0 +1,73 @@
+"""Tables as the page shows them: heads in groups, rows in the paper's order, a sortable value behind each cell."""
+
+from collections.abc import Mapping
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from workflow.suite import caption, marks, paths
+from workflow.suite.config import Table
+from workflow.suite.measure import Measured, measure_table
+from workflow.suite.page import details
+from workflow.suite.page.details import Shelf, Verdict
+from workflow.suite.plan import Plan
+
+
+def results(plan: Plan, name: str, folder: Path, verdicts: Mapping[str, Verdict]) -> dict[str, Any]:
+    """A results table: everything the template needs, as plain values."""
+    shape, measured = plan.table(name), measure_table(plan, name, folder)
+    best = marks.best(shape, {key: item.value for key, item in measured.items() if item.value is not None})
+    items, shelf, rows, section = list(measured.values()), Shelf(plan=plan, folder=folder), [], shape.rows[0].section
+    for row in shape.rows:
+        cells = []
+        for column in shape.columns:
+            item, mark = measured[row.id, column.id], best.get((row.id, column.id))
+            cells.append(_cell(item, mark, shelf, verdicts.get(item.cell.address), [*row.labels, *column.head]))
+        rows.append({"labels": row.labels, "cells": cells, "divided": row.section != section})
+        section = row.section
+    return {
+        "name": name,
+        "title": shape.title,
+        "caption": shape.caption,
+        "files": [(kind, f"{name}.{kind}") for kind in paths.FORMATS if (folder / paths.table(plan.scale.name, name, kind)).is_file()],
+        "about": [caption.evaluation_line(plan, name, items), f"Data: {'; '.join(caption.data_lines(plan, name, items))}."],
+        "stub": shape.stub,
+        "groups": _groups(shape),
+        "heads": [column.head[-1] for column in shape.columns],
+        "names": [" ".join(column.head) for column in shape.columns],
+        "rows": rows,
+    }
+
+
+def _groups(shape: Table) -> list[tuple[str, int]]:
+    """Head and width of each group of columns; none where columns stand alone."""
+    if all(len(column.head) == 1 for column in shape.columns):
+        return []
+    return [(head, len(list(columns))) for head, columns in groupby(shape.columns, key=lambda column: column.head[0])]
+
+
+def _cell(item: Measured, mark: str | None, shelf: Shelf, verdict: Verdict | None, names: list[str]) -> dict[str, Any]:
+    ours, paper = caption.shown(item, exact=False), caption.reported(item.cell.reported)
+    apart = details.difference(item)
+    return {
+        "address": item.cell.address,
+        "ours": ours,
+        "mark": mark,
+        "paper": paper,
+        "paper_mark": item.cell.reported.mark,
+        "noted": bool(item.cell.notes),
+        "verdict": verdict.word if verdict else None,
+        "sort": {
+            "ours": caption.percent(item.value),
+            "paper": "" if item.cell.reported.value is None else paper,
+            "difference": "" if apart is None else f"{apart:.2f}",
+        },
+        "name": ", ".join(names),
+        "spoken": f"{', '.join(names)}: ours {_spoken(ours)}, paper {_spoken(paper)}",
+        "lines": details.lines(item, shelf, verdict),
+    }
+
+
+def _spoken(text: str) -> str:
+    """Signs in words, for those who hear the page."""
+    return {"·": "not run yet", "-": "none", "n.a.": "not available", "below": "printed in the row below"}.get(text, text)
