@@ -8,7 +8,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from methods.attacks import kl_sum
 from methods.models import Net
 
 
@@ -44,7 +43,9 @@ def forward_with_statistics(net: Net, x: Tensor) -> tuple[Tensor, Callable[[], N
 def trades_loss(clean: Tensor, adversarial: Tensor, y: Tensor, beta: float) -> tuple[Tensor, dict[str, Tensor]]:
     """Cross-entropy of the clean logits plus beta times the batch mean of KL(p(x) || p(x')); gradients flow through both arguments."""
     ce = F.cross_entropy(clean, y)
-    kl = kl_sum(F.softmax(clean, 1), adversarial)
+    # The target in logarithms: equal in value, but its gradient stays finite where a probability underflows to 0, as the large logits of
+    # an untrained +-1 network make it do (the official expression gives NaN there).
+    kl = F.kl_div(F.log_softmax(adversarial, 1), F.log_softmax(clean, 1), reduction="sum", log_target=True)
     return ce + beta / len(y) * kl, {"ce": ce.detach(), "kl": kl.detach() / len(y)}
 
 
