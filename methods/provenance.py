@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import json
 import os
 import platform
 import subprocess
@@ -26,14 +27,20 @@ def _without_docstrings(tree: ast.AST) -> ast.AST:
     return tree
 
 
-def fingerprint() -> str:
-    """Hash of the project's modules that this process has imported; comments, docstrings and layout do not count."""
-    digest = hashlib.sha256()
+def sources() -> dict[str, str]:
+    """File -> hash, for the project's modules that this process has imported; comments, docstrings and layout do not count.
+
+    Recorded with a result, so that anyone can tell later which of the files that made it have changed (workflow/suite/stale.py).
+    """
     files = {Path(m.__file__) for m in list(sys.modules.values()) if getattr(m, "__file__", None)}
-    for file in sorted(f for f in files if f.parent.parent == ROOT and f.parent.name in PACKAGES):
-        tree = _without_docstrings(ast.parse(file.read_text()))
-        digest.update(f"{file.relative_to(ROOT)}\n{ast.dump(tree)}\n".encode())
-    return digest.hexdigest()[:16]
+    mine = sorted(f for f in files if f.parent.parent == ROOT and f.parent.name in PACKAGES)
+    trees = {file.relative_to(ROOT).as_posix(): _without_docstrings(ast.parse(file.read_text())) for file in mine}
+    return {name: hashlib.sha256(ast.dump(tree).encode()).hexdigest()[:16] for name, tree in trees.items()}
+
+
+def fingerprint() -> str:
+    """One hash of all of `sources`."""
+    return hashlib.sha256(json.dumps(sources(), sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _git(*words: str) -> str | None:
@@ -59,6 +66,7 @@ def provenance(device: torch.device) -> dict[str, Any]:
         "git": _git("rev-parse", "HEAD"),
         "dirty": None if status is None else bool(status),
         "source": fingerprint(),
+        "files": sources(),
         "python": platform.python_version(),
         "torch": torch.__version__,
         "numpy": numpy.__version__,

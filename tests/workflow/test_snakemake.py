@@ -44,8 +44,26 @@ def test_all_tables_lists_every_planned_job(snakemake, scale):
         "merge": len(planned.evaluations),
         "frame": 1,
         "table": 9,
+        "complexity": 1,
+        "smallnet": 1,
         "all_tables": 1,
     }
+
+
+def test_all_also_holds_results_against_the_paper(snakemake):
+    code, output = snakemake("-n", "all", "--config", "data_root=none")
+    assert code == 0
+    assert {key: jobs(output).get(key) for key in ("diff", "claims", "paper_audit")} == dict.fromkeys(("diff", "claims", "paper_audit"), 1)
+
+
+def test_what_needs_no_run_is_made_at_once(snakemake):
+    targets = [paths.paper_audit(), *(paths.table("demo", name, "md") for name in paths.CLOSED)]
+    code, output = snakemake(*targets)
+    assert code == 0, output
+    texts = [(snakemake.folder / target).read_text() for target in targets]
+    assert "One cell, two numbers (2)" in texts[0] and "0.6616" in texts[1] and "201078" in texts[2]
+    assert not (snakemake.folder / "results").exists()
+    assert "Nothing to be done" in snakemake(*targets)[1]
 
 
 def test_one_row_asks_for_its_own_runs_only(snakemake):

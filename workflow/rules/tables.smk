@@ -10,7 +10,11 @@ RENDERING = sources(
 
 rule all_tables:
     input:
-        expand(paths.table(PLAN.scale.name), table=PLAN.tables, kind=paths.FORMATS),
+        expand(
+            paths.table(PLAN.scale.name),
+            table=[*PLAN.tables, *paths.CLOSED],
+            kind=paths.FORMATS,
+        ),
         paths.frame(PLAN.scale.name),
 
 

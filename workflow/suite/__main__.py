@@ -1,4 +1,4 @@
-"""Command line of the suite: python -m workflow.suite status | show | plan | rows | render."""
+"""Command line of the suite: python -m workflow.suite status | show | plan | rows | render | figures | page | partial | diff | claims."""
 
 import argparse
 import sys
@@ -8,6 +8,7 @@ from tabulate import tabulate
 
 from workflow.suite import config, paths, plan, status
 from workflow.suite.errors import SuiteError
+from workflow.suite.provenance import made_by
 from workflow.suite.show import show
 
 
@@ -18,13 +19,15 @@ def main(arguments: list[str] | None = None) -> int:
         suite = config.load_suite()
         root = Path(options.data_root) if options.data_root else suite.data_root
         planned = plan.load(options.scale or suite.scale, data_root=root)
-        print(options.run(planned, options))
+        result = options.run(planned, options)
+        text, code = result if isinstance(result, tuple) else (result, 0)
+        print(text)
     except SuiteError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except BrokenPipeError:  # the reader (head, less) has seen enough
         sys.stderr.close()
-    return 0
+    return code
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -51,6 +54,18 @@ def _parser() -> argparse.ArgumentParser:
     add("render", _render, "Render tables from whatever is finished, without running anything.").add_argument(
         "--table", help="only this table"
     )
+    add("figures", _figures, "Draw figures from whatever is finished, without running anything.").add_argument(
+        "--figure", help="only this figure"
+    )
+    add("page", _page, "Write the page of a scale from whatever is finished, without running anything.")
+    partial = add("partial", _partial, "A table from whatever is finished, on standard output, without running anything.")
+    partial.add_argument("table", help="the table's name")
+    partial.add_argument("--write", action="store_true", help="write all formats to reports/<scale>/partial/ instead")
+    diff = add("diff", _diff, "Our numbers against the paper's; or, given A and B, the results B against the results A.")
+    diff.add_argument("sets", nargs="*", metavar="A B", help="two of: a scale, a .parquet frame, a folder that holds results/")
+    diff.add_argument("--table", help="only this table")
+    diff.add_argument("--strict", action="store_true", help="exit code 1 unless every number is reproduced")
+    add("claims", _claims, "The paper's claims, tested on its numbers and on ours.")
     return parser
 
 
@@ -94,6 +109,58 @@ def _render(planned: plan.Plan, options: argparse.Namespace) -> str:
 
     names = [planned.table(options.table).name] if options.table else list(planned.tables)
     return "\n".join(str(path) for name in names for path in render.write_table(planned, name, options.directory))
+
+
+def _figures(planned: plan.Plan, options: argparse.Namespace) -> str:
+    from workflow.suite.figures import catalogue
+
+    if options.figure:
+        return "\n".join(map(str, catalogue.write(planned, options.figure, options.directory)))
+    lines = []
+    for name in catalogue.FIGURES:
+        try:
+            lines += map(str, catalogue.write(planned, name, options.directory))
+        except SuiteError as reason:
+            lines.append(f"{name}: not drawn: {reason}")
+    return "\n".join(lines)
+
+
+def _page(planned: plan.Plan, options: argparse.Namespace) -> str:
+    from workflow.suite.page import render
+
+    return str(render.write(planned, options.directory))
+
+
+def _partial(planned: plan.Plan, options: argparse.Namespace) -> str:
+    from workflow.suite import render
+
+    if options.write:
+        return "\n".join(map(str, render.write_table(planned, options.table, options.directory, where=paths.partial)))
+    return render.as_markdown(planned, options.table, options.directory)
+
+
+def _diff(planned: plan.Plan, options: argparse.Namespace) -> tuple[str, int]:
+    from workflow.suite import compare, diff_text, result_sets
+
+    if len(options.sets) not in (0, 2):
+        raise SuiteError(f"diff takes no set of results, or two; it was given {len(options.sets)}")
+    table = planned.table(options.table).name if options.table else None
+    if options.sets:
+        root = Path(options.data_root) if options.data_root else config.load_suite().data_root
+        first, second = (result_sets.load(text, planned, folder=options.directory, data_root=root) for text in options.sets)
+        found = result_sets.diff(first, second, table)
+        text = diff_text.of_sets(first, second, found)
+    else:
+        found = compare.compare(planned, options.directory, table)
+        text = diff_text.of_plan(planned, found, made_by=made_by(config.ROOT))
+    return text, int(options.strict and not compare.reproduced(found))
+
+
+def _claims(planned: plan.Plan, options: argparse.Namespace) -> str:
+    from workflow.suite.claims import catalogue, evidence, report
+
+    paper, ours = catalogue.judge(evidence.of_paper(planned.tables)), catalogue.judge(evidence.of_results(planned, options.directory))
+    return report.markdown(planned, paper, ours, made_by=made_by(config.ROOT))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ RESULTS = "results"
 REPORTS = "reports"
 LOGS = "logs"
 FORMATS = ("md", "tex", "csv")
+CLOSED = ("complexity", "smallnet")  # tables that need no Run
 PICTURES = ("png", "pdf")
 
 

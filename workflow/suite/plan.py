@@ -143,6 +143,15 @@ def evaluation(run: Mapping, scale: Scale, metrics: set[str]) -> Evaluation:
     return Evaluation(id=spec.identity(chosen), spec=chosen, text=spec.canonical(chosen), shards=shards)
 
 
+def cell_keys(table: Table, row: Row, column: Column) -> Spec:
+    """What a table itself says of a cell's Run, before any recipe."""
+    keys = merge(table.run, column.run, row.run)
+    for condition, override in row.when:
+        if matches(condition, keys):
+            keys = merge(keys, override)
+    return keys
+
+
 class _Planner:
     """Collects Runs while cells are resolved; equal specs become one Run."""
 
@@ -151,10 +160,7 @@ class _Planner:
         self.runs: dict[str, Run] = {}
 
     def cell(self, table: Table, row: Row, column: Column, reported: Reported) -> Cell:
-        keys = merge(table.run, column.run, row.run)
-        for condition, override in row.when:
-            if matches(condition, keys):
-                keys = merge(keys, override)
+        keys = cell_keys(table, row, column)
         notes = tuple(text for condition, text in row.notes if matches(condition, keys))
         place = {"table": table.name, "row": row.id, "column": column.id, "metric": table.metric}
         place |= {"reported": reported, "notes": notes}

@@ -1,6 +1,7 @@
 """Rendered files of a plan: tables in every format, rows, the frame."""
 
 import io
+from collections.abc import Callable
 from pathlib import Path
 
 from workflow.suite import config, files, frame, latex, markdown, paths, sheet
@@ -8,7 +9,7 @@ from workflow.suite.plan import Plan
 from workflow.suite.provenance import made_by
 
 
-def write_table(plan: Plan, name: str, folder: Path = Path()) -> list[Path]:
+def write_table(plan: Plan, name: str, folder: Path = Path(), *, where: Callable[[str, str, str], str] = paths.table) -> list[Path]:
     """Render a table in all formats from whatever is finished under `folder`; the files written."""
     by = made_by(config.ROOT)
     texts = {
@@ -16,10 +17,15 @@ def write_table(plan: Plan, name: str, folder: Path = Path()) -> list[Path]:
         "tex": latex.table(plan, name, folder, made_by=by),
         "csv": sheet.table(plan, name, folder),
     }
-    written = [folder / paths.table(plan.scale.name, name, kind) for kind in texts]
+    written = [folder / where(plan.scale.name, name, kind) for kind in texts]
     for path, text in zip(written, texts.values(), strict=True):
         files.write(path, text)
     return written
+
+
+def as_markdown(plan: Plan, name: str, folder: Path) -> str:
+    """A table from whatever is finished, to be read at once."""
+    return markdown.table(plan, name, folder, made_by=made_by(config.ROOT))
 
 
 def write_row(plan: Plan, table: str, row: str, folder: Path = Path()) -> Path:

@@ -27,3 +27,22 @@ def wilson(successes: int, n: int, z: float = Z95) -> tuple[float, float]:
     centre = (share + spread / 2) / (1 + spread)
     half = z / (1 + spread) * math.sqrt(share * (1 - share) / n + spread / (4 * n))
     return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def prediction(values: Sequence[float], level: float = 0.95) -> tuple[float, float] | None:
+    """Interval in which one more value of the same normal sample is expected (Student's t); one value gives none."""
+    spread = sd(values)
+    if spread is None:
+        return None
+    from scipy.special import stdtrit  # slow to import, and rarely needed
+
+    n = len(values)
+    half = float(stdtrit(n - 1, (1 + level) / 2)) * spread * math.sqrt(1 + 1 / n)
+    return mean(values) - half, mean(values) + half
+
+
+def newcombe(first: tuple[int, int], second: tuple[int, int], z: float = Z95) -> tuple[float, float]:
+    """Interval of the second proportion minus the first, each as (successes, n), from their Wilson intervals (Newcombe 1998, method 10)."""
+    a, b = first[0] / first[1], second[0] / second[1]
+    (low_a, high_a), (low_b, high_b) = wilson(*first, z), wilson(*second, z)
+    return b - a - math.hypot(b - low_b, high_a - a), b - a + math.hypot(high_b - b, a - low_a)

@@ -1,0 +1,1 @@
+"""Where the paper contradicts itself, found by program."""

@@ -1,0 +1,73 @@
+"""Whether the code that made a number is still the code that lies here.
+
+Trainings and evaluations record a hash of every project file they had imported (methods/provenance.py). The same hash is computed here
+without importing anything: comments, docstrings and layout do not count. A raised `version` of a method needs no check, since it renames
+the Run.
+"""
+
+import ast
+import hashlib
+import json
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from workflow.suite import config, paths
+from workflow.suite.errors import SuiteError
+from workflow.suite.plan import Plan
+
+
+def digest(source: str) -> str:
+    """The hash of a file's program: of its syntax tree without docstrings."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list) and body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
+            body[0].value.value = ""
+    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()[:16]
+
+
+@cache
+def _digest_of(path: Path, modified: int) -> str | None:
+    try:
+        return digest(path.read_text(encoding="utf-8"))
+    except SyntaxError:
+        return None
+
+
+def changed(recorded: dict[str, str], root: Path = config.ROOT) -> list[str]:
+    """The recorded files that have another program now, or are gone."""
+    found = []
+    for name, before in recorded.items():
+        path = root / name
+        if not path.is_file() or _digest_of(path, path.stat().st_mtime_ns) != before:
+            found.append(name)
+    return found
+
+
+def reasons(plan: Plan, run: str, folder: Path, root: Path = config.ROOT) -> list[str]:
+    """Why the number of a Run is stale; empty when it is not. Its parents, its own training and its evaluation count."""
+    found = []
+    for path in _records(plan, run, folder):
+        if not path.is_file():
+            found.append(f"{path.name} is gone, so the code behind it is unknown")
+            continue
+        recorded = _files(path)
+        if recorded is None:
+            found.append(f"{path.name} does not record the code that made it")
+        else:
+            found += [f"{name} has changed" for name in changed(recorded, root)]
+    return list(dict.fromkeys(found))
+
+
+def _records(plan: Plan, run: str, folder: Path) -> Iterator[Path]:
+    yield from (folder / paths.train_manifest(item.name) for item in plan.lineage(run))
+    chosen = plan.evaluations[run]
+    yield from (folder / paths.shard(run, chosen.id, k, chosen.shards) for k in range(1, chosen.shards + 1))
+
+
+def _files(path: Path) -> dict[str, str] | None:
+    try:
+        return json.loads(path.read_text(encoding="utf-8")).get("provenance", {}).get("files")
+    except (OSError, ValueError, AttributeError) as error:
+        raise SuiteError(f"{path}: is not a readable record ({error}); delete it and make it again") from None
