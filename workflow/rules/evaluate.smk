@@ -1,39 +1,61 @@
 """Evaluations: the test set in shards, merged. Other attack settings are another evaluation of the same Run."""
 
+if all(found.shards == 1 for found in PLAN.evaluations.values()):
 
-rule evaluate:
-    input:
-        paths.train_manifest(),
-    output:
-        paths.shard(),
-    log:
-        paths.log("evaluate", "{run}", "{evaluation}", "{k}-of-{n}"),
-    conda:
-        ENVIRONMENT
-    resources:
-        gpu=int(PLAN.scale.require_gpu),
-    params:
-        spec=lambda wc: evaluated(wc.run, wc.evaluation).text,
-        folder=lambda wc: paths.run_folder(wc.run),
-    shell:
-        "exec python -m methods.warm methods.evaluate run --run {params.folder} --spec {params.spec:q}"
-        " --shard {wildcards.k}/{wildcards.n} --out {output} > {log} 2>&1"
+    # One job instead of two where nothing is cut: at small scales Snakemake's own time per job counts.
+    rule evaluate:
+        input:
+            paths.train_manifest(),
+        output:
+            paths.evaluation(),
+        log:
+            paths.log("evaluate", "{run}", "{evaluation}"),
+        conda:
+            ENVIRONMENT
+        resources:
+            gpu=int(PLAN.scale.require_gpu),
+        params:
+            spec=lambda wc: evaluated(wc.run, wc.evaluation).text,
+            folder=lambda wc: paths.run_folder(wc.run),
+            shard=lambda wc: paths.shard(wc.run, wc.evaluation, 1, 1),
+        shell:
+            "python -m methods.warm methods.evaluate run --run {params.folder} --spec {params.spec:q} --shard 1/1 --out {params.shard} > {log} 2>&1"
+            " && exec python -m methods.warm methods.evaluate merge --out {output} {params.shard} >> {log} 2>&1"
 
+else:
 
-rule merge:
-    input:
-        lambda wc: [
-            paths.shard(
-                wc.run, wc.evaluation, k, evaluated(wc.run, wc.evaluation).shards
-            )
-            for k in range(1, evaluated(wc.run, wc.evaluation).shards + 1)
-        ],
-    output:
-        paths.evaluation(),
-    log:
-        paths.log("merge", "{run}", "{evaluation}"),
-    localrule: True
-    conda:
-        ENVIRONMENT
-    shell:
-        "exec python -m methods.warm methods.evaluate merge --out {output} {input} > {log} 2>&1"
+    rule evaluate:
+        input:
+            paths.train_manifest(),
+        output:
+            paths.shard(),
+        log:
+            paths.log("evaluate", "{run}", "{evaluation}", "{k}-of-{n}"),
+        conda:
+            ENVIRONMENT
+        resources:
+            gpu=int(PLAN.scale.require_gpu),
+        params:
+            spec=lambda wc: evaluated(wc.run, wc.evaluation).text,
+            folder=lambda wc: paths.run_folder(wc.run),
+        shell:
+            "exec python -m methods.warm methods.evaluate run --run {params.folder} --spec {params.spec:q}"
+            " --shard {wildcards.k}/{wildcards.n} --out {output} > {log} 2>&1"
+
+    rule merge:
+        input:
+            lambda wc: [
+                paths.shard(
+                    wc.run, wc.evaluation, k, evaluated(wc.run, wc.evaluation).shards
+                )
+                for k in range(1, evaluated(wc.run, wc.evaluation).shards + 1)
+            ],
+        output:
+            paths.evaluation(),
+        log:
+            paths.log("merge", "{run}", "{evaluation}"),
+        localrule: True
+        conda:
+            ENVIRONMENT
+        shell:
+            "exec python -m methods.warm methods.evaluate merge --out {output} {input} > {log} 2>&1"
