@@ -16,12 +16,17 @@ include: "workflow/rules/data.smk"
 include: "workflow/rules/train.smk"
 include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/tables.smk"
+include: "workflow/rules/figures.smk"
+include: "workflow/rules/checks.smk"
+include: "workflow/rules/report.smk"
 include: "workflow/rules/bench.smk"
 
 
 localrules:
     all,
     all_tables,
+    all_figures,
+    all_checks,
     bench,
 
 
@@ -29,3 +34,6 @@ rule all:
     default_target: True
     input:
         rules.all_tables.input,
+        rules.all_figures.input,
+        rules.all_checks.input,
+        rules.page.output,

@@ -81,6 +81,15 @@ class Browser:
         """The value of a JavaScript function body."""
         return self.ask("execute/sync", {"script": script, "args": list(arguments)})
 
+    def reload(self) -> None:
+        self.ask("refresh", {})
+
+    def show(self, selector: str) -> None:
+        """Scroll to an element and wait until that is done, events included."""
+        frames = "const done = arguments[1]; requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done)));"
+        script = "document.querySelector(arguments[0]).scrollIntoView({block: 'center'});" + frames
+        self.ask("execute/async", {"script": script, "args": [selector]})
+
     def find(self, selector: str) -> dict:
         return self.ask("element", {"using": "css selector", "value": selector})
 

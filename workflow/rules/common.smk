@@ -11,6 +11,7 @@ sys.path.insert(0, workflow.basedir)
 from workflow.suite import config as settings
 from workflow.suite import environment, paths, plan
 from workflow.suite.errors import SuiteError
+from workflow.suite.figures import catalogue
 
 ENVIRONMENT = f"{workflow.basedir}/environment.yml"
 
@@ -46,6 +47,7 @@ wildcard_constraints:
     n="[0-9]+",
     scale="[a-z0-9_]+",
     table="[a-z0-9_]+",
+    figure="[a-z0-9_]+",
     row="[a-z0-9-]+",
 
 
@@ -87,6 +89,12 @@ def of_table(wildcards):
     """The evaluations that a table, or one row of it, shows."""
     same_scale(wildcards.scale)
     return evaluations(wildcards.table, wildcards.get("row"))
+
+
+def of_figure(wildcards):
+    """The files that a figure is drawn from."""
+    same_scale(wildcards.scale)
+    return clear(catalogue.find, wildcards.figure).needs(PLAN)
 
 
 def sources(*modules):

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -42,7 +43,7 @@ class ClosedTable:
             cells = [f"${cell}$" if i in self.formulas and cell else latex.escape(cell) for i, cell in enumerate(row)]
             return " & ".join(cells) + r" \\"
 
-        heads = " & ".join(map(latex.escape, self.heads)) + r" \\"
+        heads = " & ".join(map(_stacked, self.heads)) + r" \\"
         start = [
             r"\begin{table}",
             r"\centering\scriptsize\setlength{\tabcolsep}{2pt}",
@@ -63,6 +64,12 @@ class ClosedTable:
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows([self.heads, *self.rows])
         return text.getvalue()
+
+
+def _stacked(head: str) -> str:
+    """A head of two lines where it has two parts, so that the table fits on a page."""
+    parts = [latex.escape(part) for part in re.split(r"(?<=,) | (?=\()", head)]
+    return parts[0] if len(parts) == 1 else r"\shortstack{" + r" \\ ".join(parts) + "}"
 
 
 def complexity(paper: Paper) -> ClosedTable:

@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 
 from workflow.suite import masks, paths
+from workflow.suite.errors import SuiteError
 from workflow.suite.figures import needs, style
 from workflow.suite.figures.style import EMPTY, OTHER, OURS, PLAIN, Picture
 from workflow.suite.masks import Pair, read_pair
@@ -126,6 +127,8 @@ def full(plan: Plan, folder: Path, title: str, foot: str) -> Picture:
 def _subject(plan: Plan, folder: Path, foot: str) -> tuple[Pair, str]:
     """The masks that are shown, and the line below the figure with the Run that they are of."""
     run = needs.subject(plan)
+    if not (folder / paths.train_manifest(run)).is_file():
+        raise SuiteError(f"{folder / paths.train_manifest(run)}: is not there; this figure shows a Run that is not trained yet")
     return read_pair(folder / paths.model(run)), f"{foot}\nRun {plan.runs[run].id}"
 
 

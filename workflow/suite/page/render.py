@@ -1,7 +1,6 @@
 """The page as a file."""
 
 import base64
-import csv
 import io
 import json
 from pathlib import Path
@@ -13,8 +12,7 @@ from PIL import Image, UnidentifiedImageError
 from workflow.suite import caption, config, files, paths, status
 from workflow.suite.errors import SuiteError
 from workflow.suite.figures import catalogue
-from workflow.suite.page import tables
-from workflow.suite.page.details import Verdict
+from workflow.suite.page import sheets, tables
 from workflow.suite.plan import Plan
 from workflow.suite.provenance import made_by
 
@@ -30,8 +28,7 @@ def write(plan: Plan, folder: Path = Path()) -> Path:
 
 def page(plan: Plan, folder: Path, *, made_by: str) -> str:
     """The whole page; it refers to nothing outside itself but the files of results and logs that it links to."""
-    diff = sheet(folder / paths.diff(plan.scale.name, "csv"))
-    verdicts = {line["address"]: Verdict(word=line["verdict"], why=line["why"]) for line in diff["lines"]} if diff else {}
+    verdicts = sheets.verdicts(plan, folder)
     shown = [tables.results(plan, name, folder, verdicts) for name in plan.tables]
     cells = [cell for table in shown for row in table["rows"] for cell in row["cells"]]
     look = Environment(loader=FileSystemLoader(ASSETS), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
@@ -43,7 +40,9 @@ def page(plan: Plan, folder: Path, *, made_by: str) -> str:
         statuses=status.STATUSES,
         tables=shown,
         figures=[figure(plan, name, folder) for name in catalogue.FIGURES],
-        sheets={"diff": diff, "claims": sheet(folder / paths.claims(plan.scale.name, "csv"))},
+        closed=sheets.closed(plan),
+        sheets=[found for found in (sheets.differences(plan, folder), sheets.claims(plan, folder)) if found],
+        judged=bool(verdicts),
         details=_inline({cell["address"]: {"name": cell["name"], "lines": cell["lines"]} for cell in cells}),
         style=(ASSETS / "style.css").read_text(encoding="utf-8"),
         script=(ASSETS / "script.js").read_text(encoding="utf-8"),
@@ -66,15 +65,6 @@ def figure(plan: Plan, name: str, folder: Path) -> dict[str, Any]:
         raise SuiteError(f"{path}: is not a figure of this suite ({error!r}); delete it and draw it again") from None
     picture = base64.b64encode(content).decode()
     return found | {"picture": picture, "description": description, "width": size[0], "height": size[1]}
-
-
-def sheet(path: Path) -> dict[str, Any] | None:
-    """A CSV file as fields and lines, `None` where it is not there."""
-    if not path.is_file():
-        return None
-    with path.open(encoding="utf-8", newline="") as stream:
-        reader = csv.DictReader(stream)
-        return {"fields": list(reader.fieldnames or ()), "lines": list(reader)}
 
 
 def _inline(values: Any) -> str:

@@ -1,0 +1,58 @@
+"""Figures, the page and Snakemake's own report, as Snakemake makes them."""
+
+import zipfile
+
+import pytest
+from PIL import Image
+
+from tests.workflow import finished
+from tests.workflow.test_snakemake import jobs, snakemake  # noqa: F401
+from workflow.suite import paths, plan
+from workflow.suite.figures import catalogue, needs
+
+
+@pytest.fixture
+def done(snakemake):  # noqa: F811
+    """The one Run of the mask figures is finished, and its data known."""
+    demo = plan.load("demo", data_root=snakemake.folder / "none")
+    run = needs.subject(demo)
+    manifest = snakemake.folder / paths.data_manifest(*plan.manifest_key(demo.runs[run]))
+    manifest.parent.mkdir(parents=True)
+    manifest.write_text("{}")
+    finished.train(demo, run, snakemake.folder)
+    return demo
+
+
+def test_a_figure_asks_for_its_own_runs_only(snakemake):  # noqa: F811
+    code, output = snakemake("-n", paths.figure("demo", "mask_dist", "png"), paths.figure("demo", "mask_full", "pdf"))
+    assert code == 0, output
+    assert jobs(output) == {"data": 1, "train": 1, "figure": 2, "total": 4}
+
+
+def test_everything_includes_figures_and_page(snakemake):  # noqa: F811
+    code, output = snakemake("-n", "--config", "data_root=none")
+    assert code == 0, output
+    assert jobs(output)["figure"] == len(catalogue.FIGURES) and jobs(output)["page"] == 1
+
+
+def test_wrong_figures_are_refused(snakemake):  # noqa: F811
+    code, output = snakemake("-n", "reports/demo/nothing.png")
+    assert code != 0 and "no figure is called 'nothing'; allowed: mask_dist, kernel_histogram" in output
+    code, output = snakemake("-n", "reports/paper/mask_dist.png")
+    assert code != 0 and "add --config scale=paper" in output
+
+
+def test_a_figure_is_drawn_and_reported_with_its_caption(snakemake, done):  # noqa: F811
+    target = paths.figure("demo", "kernel_histogram", "png")
+    code, output = snakemake(target)
+    assert code == 0 and "Finished jobid: 0 (Rule: figure)" in output, output
+    with Image.open(snakemake.folder / target) as image:
+        assert image.text["Title"] == "Kept weights per kernel"
+    code, output = snakemake(target, "--report", "reports/demo/report.zip")
+    assert code == 0, output
+    with zipfile.ZipFile(snakemake.folder / "reports" / "demo" / "report.zip") as content:
+        names = content.namelist()
+        text = content.read("report/report.html").decode()
+    assert any(name.endswith("/kernel_histogram.png") for name in names)
+    about = catalogue.FIGURES["kernel_histogram"]
+    assert about.about in text and about.paper in text and "scale <strong>demo</strong>" in text

@@ -1,0 +1,36 @@
+"""Figures: each waits for the Runs that it shows and for nothing else."""
+
+
+rule all_figures:
+    input:
+        expand(
+            paths.figure(PLAN.scale.name),
+            figure=catalogue.available(PLAN),
+            kind=paths.PICTURES,
+        ),
+
+
+rule figure:
+    input:
+        needs=of_figure,
+        code=lambda wc: sources(*catalogue.find(wc.figure).modules),
+        scale=str(PLAN.scale.path),
+    output:
+        png=report(
+            paths.figure(kind="png"),
+            caption="../report/figure.rst",
+            category="Figures",
+            labels={"figure": "{figure}"},
+        ),
+        pdf=paths.figure(kind="pdf"),
+    log:
+        paths.log("figure", "{scale}", "{figure}"),
+    localrule: True
+    conda:
+        ENVIRONMENT
+    params:
+        title=lambda wc: catalogue.find(wc.figure).title,
+        about=lambda wc: catalogue.find(wc.figure).about,
+        paper=lambda wc: catalogue.find(wc.figure).paper or "",
+    script:
+        "../scripts/figure.py"
