@@ -238,7 +238,7 @@ def test_two_scales_are_not_comparable(call, two, demo, tmp_path):
     [
         (["diff", "demo"], "diff takes no set of results, or two; it was given 1"),
         (["diff", "demo", "nowhere"], "'nowhere' is no set of results; allowed: a scale (demo, lite, paper), a .parquet file or a folder"),
-        (["diff", "demo", "nowhere.parquet"], "nowhere.parquet: is not a frame of results"),
+        (["diff", "demo", "nowhere.parquet"], "nowhere.parquet: is not a frame of results (there is no such file)"),
         (["partial", "foo"], "no table is called 'foo'"),
         (["partial", "foo", "--write"], "no table is called 'foo'"),
     ],

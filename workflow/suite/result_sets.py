@@ -64,7 +64,8 @@ def _framed(name: str, path: Path, at: Callable[[str], Plan]) -> ResultSet:
         lines = pd.read_parquet(path)
         lines = lines[needed].to_dict("records")
     except (OSError, ValueError, KeyError) as error:
-        raise SuiteError(f"{path}: is not a frame of results ({error}); `snakemake --cores 1 {paths.frame()}` makes one") from None
+        why = "there is no such file" if isinstance(error, FileNotFoundError) else error
+        raise SuiteError(f"{path}: is not a frame of results ({why}); `snakemake --cores 1 {paths.frame('SCALE')}` makes one") from None
     by_run = {(line["run"], line["evaluation"]): line for line in lines}
     plans = [at(scale) for scale in config.names("scales")]
     known = [sum((run, chosen.id) in by_run for run, chosen in candidate.evaluations.items()) for candidate in plans]
