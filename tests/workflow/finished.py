@@ -68,12 +68,13 @@ def train(plan: Plan, run: str, folder: Path, *, epochs: int = 3) -> None:
     (folder / paths.train_manifest(run)).write_text(json.dumps(manifest))
 
 
-def evaluate(plan: Plan, run: str, folder: Path, *, n: int = 64) -> None:
-    """What a finished evaluation leaves."""
+def evaluate(plan: Plan, run: str, folder: Path, *, n: int = 64, hits: int | None = None) -> None:
+    """What a finished evaluation leaves; the number of images that withstood it follows from the Run's id where none is given."""
     chosen, path = plan.evaluations[run], folder / paths.evaluation(run, plan.evaluations[run].id)
     path.parent.mkdir(parents=True, exist_ok=True)
-    robust = 4 + int(plan.runs[run].id, 16) % (n // 2)
-    result = {"clean_acc": (robust + 8) / n, "n_clean": robust + 8, "n": n, "data": "Synthetic images", "warnings": [], "after": {}}
+    robust = 4 + int(plan.runs[run].id, 16) % (n // 2) if hits is None else hits
+    clean = min(robust + 8, n)
+    result = {"clean_acc": clean / n, "n_clean": clean, "n": n, "data": "Synthetic images", "warnings": [], "after": {}}
     attacked = {"robust_acc": robust / n, "n_robust": robust} if chosen.spec["attack"] != "clean" else {}
     path.write_text(json.dumps(result | attacked))
 

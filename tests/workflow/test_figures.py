@@ -266,6 +266,18 @@ def test_sizes_are_shown_once_per_network(demo, folder):
     assert dense.method in ("AT", "TRADES") and not dense.binary and dense.kilobytes > 10 * point.kilobytes
 
 
+def test_no_image_or_every_image_withstood(demo, folder, tmp_path):
+    """Intervals at the ends of the scale are drawn as well."""
+    runs = demo.final_runs("comparison_rn18_rn50")[:2]
+    for run, hits in zip(runs, (0, 64), strict=True):
+        finished.train(demo, run, tmp_path)
+        finished.evaluate(demo, run, tmp_path, hits=hits)
+    picture = drawn(size_plot.draw, demo, tmp_path)
+    bars = [segment[:, 1] for bar in picture.figure.axes[0].collections for segment in bar.get_segments()]
+    assert sorted(bar.round(4).tolist() for bar in bars) == [[0.0, 0.0566], [0.9434, 1.0]]
+    assert "best AT with 100.0%" in picture.description
+
+
 def test_nothing_finished_is_said_and_drawn(demo, tmp_path):
     for function, words in ((curves.draw, "nothing is trained yet"), (ratio_map.draw, "0 of 49 cells"), (size_plot.draw, "of 0 networks")):
         assert words in drawn(function, demo, tmp_path).description

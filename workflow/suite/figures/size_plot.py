@@ -6,7 +6,7 @@ from pathlib import Path
 
 import seaborn
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, PercentFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, PercentFormatter
 
 from workflow.suite import paths, size, stats
 from workflow.suite.datasets import DATASETS
@@ -66,18 +66,23 @@ def draw(plan: Plan, folder: Path, title: str, foot: str) -> Picture:
     for axes, dataset in zip(panels, datasets, strict=False):
         inside = [point for point in points if point.dataset == dataset]
         for point in sorted(inside, key=lambda point: point.method.startswith("Ours")):  # ours on top
-            colour, below, above = colours[point.method], point.accuracy - point.interval[0], point.interval[1] - point.accuracy
-            axes.errorbar(point.kilobytes, point.accuracy, [[below], [above]], color=colour, alpha=0.2, linewidth=0.8, zorder=1)
+            colour = colours[point.method]
+            axes.vlines(point.kilobytes, *point.interval, color=colour, alpha=0.2, linewidth=0.8, zorder=1)
             fill = {"markerfacecolor": colour if point.binary else "white", "markeredgecolor": colour}
-            axes.plot(point.kilobytes, point.accuracy, MARKERS[methods.index(point.method) % len(MARKERS)], markersize=5, **fill)
+            marker = MARKERS[methods.index(point.method) % len(MARKERS)]
+            axes.plot(point.kilobytes, point.accuracy, marker, markersize=5, clip_on=False, **fill)
         axes.set(title=DATASETS[dataset].title, xlabel="size in kilobytes (log)", ylim=(0, None))
         axes.yaxis.set_major_formatter(PercentFormatter(xmax=1, decimals=0))
         axes.grid(alpha=0.3)
         if inside:
             axes.set_xscale("log")
+            sizes = [point.kilobytes for point in inside]
+            narrow = max(sizes) < 50 * min(sizes)  # powers of ten alone would leave the axis nearly unlabelled
+            axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if narrow else (1,)))
             axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
             axes.xaxis.set_minor_formatter(FuncFormatter(lambda *_: ""))
         else:
+            axes.set(xticks=[], yticks=[])
             axes.text(0.5, 0.5, "nothing measured yet", transform=axes.transAxes, ha="center", color=PLAIN)
     panels[0].set_ylabel("robust accuracy")
     handles = []
