@@ -36,12 +36,13 @@ def test_all_tables_lists_every_planned_job(snakemake, scale):
     planned = plan.load(scale, data_root=snakemake.folder / "none")
     shards = sum(evaluation.shards for evaluation in planned.evaluations.values())
     sources = {plan.manifest_key(run) for run in planned.runs.values()}
+    merges = len(planned.evaluations)
     assert code == 0
     assert {key: count for key, count in jobs(output).items() if key != "total"} == {
         "data": len(sources),
         "train": len(planned.runs),
         "evaluate": shards,
-        "merge": len(planned.evaluations),
+        **({"merge": merges} if shards > merges else {}),  # one job evaluates and merges where nothing is cut
         "frame": 1,
         "table": 9,
         "complexity": 1,
