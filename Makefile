@@ -10,7 +10,8 @@ export PATH := $(BIN):$(PATH)
 demo: $(VENV)/ready
 	snakemake --cores $(CORES) demo
 	@echo
-	@echo "Done. The report: reports/demo/main_comparison.md (all tables: snakemake --cores $(CORES) all_tables)"
+	@echo "The report: reports/demo/bn_ablation.md, reports/demo/main_ablation.md, reports/demo/mask_dist.png, reports/demo/kernel_histogram.png"
+	@echo "Everything: . $(VENV)/bin/activate && snakemake --cores $(CORES), then open reports/demo/index.html"
 
 test: $(VENV)/ready
 	OMP_NUM_THREADS=1 python -m pytest -n $(CORES) --dist worksteal tests
@@ -23,7 +24,7 @@ lint: $(VENV)/ready
 
 # python3 is accepted where the interpreter has no versioned name; the suite needs 3.11.
 $(VENV)/ready: requirements.txt
-	$$(command -v $(PYTHON) || command -v python3) -m venv $(VENV)
+	$$(command -v $(PYTHON) || command -v python3) -m venv $(VENV) || { echo "error: no venv module; apt install python3.11-venv"; exit 1; }
 	$(BIN)/python -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if v == (3, 11) else f"error: Python 3.11 is needed, this is {v[0]}.{v[1]}; set PYTHON=...")'
 	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.txt
 	touch $@

@@ -19,6 +19,7 @@ include: "workflow/rules/tables.smk"
 include: "workflow/rules/figures.smk"
 include: "workflow/rules/checks.smk"
 include: "workflow/rules/report.smk"
+include: "workflow/rules/demo.smk"
 include: "workflow/rules/bench.smk"
 
 
@@ -28,6 +29,7 @@ localrules:
     all_figures,
     all_checks,
     bench,
+    demo,
 
 
 rule all:
