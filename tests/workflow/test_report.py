@@ -1,5 +1,6 @@
 """Figures, the page and Snakemake's own report, as Snakemake makes them."""
 
+import re
 import zipfile
 
 import pytest
@@ -9,6 +10,7 @@ from tests.workflow import finished
 from tests.workflow.test_snakemake import jobs, snakemake  # noqa: F401
 from workflow.suite import paths, plan
 from workflow.suite.figures import catalogue, needs
+from workflow.suite.page.details import evaluation_logs
 
 
 @pytest.fixture
@@ -56,3 +58,14 @@ def test_a_figure_is_drawn_and_reported_with_its_caption(snakemake, done):  # no
     assert any(name.endswith("/kernel_histogram.png") for name in names)
     about = catalogue.FIGURES["kernel_histogram"]
     assert about.about in text and about.paper in text and "scale <strong>demo</strong>" in text
+
+
+@pytest.mark.parametrize("scale", ["demo", "paper"])
+def test_the_page_names_the_logs_that_jobs_write(snakemake, scale):  # noqa: F811
+    found = plan.load(scale, data_root=snakemake.folder / "none")
+    run = needs.subject(found)
+    target = paths.evaluation(run, found.evaluations[run].id)
+    code, output = snakemake("-n", target, "--config", f"scale={scale}", "data_root=none")
+    assert code == 0, output
+    written = set(re.findall(r"log: (\S+)", output))
+    assert {paths.log("train", run), *evaluation_logs(found, run)} <= written

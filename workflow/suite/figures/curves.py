@@ -65,7 +65,10 @@ def draw(plan: Plan, folder: Path, title: str, foot: str) -> Picture:
         axes.set_ylabel("accuracy")
         axes.yaxis.set_major_formatter(PercentFormatter(xmax=1, decimals=0))
     panels[0, 0].set(xlim=(0, longest + 1 if longest <= FEW else longest), ylim=(0, min(1.05 * highest, 1)))
-    handles = [Line2D([], [], linestyle=dash, color=colour, label=label) for _, label, colour, dash, _ in LINES]
+    handles = [
+        Line2D([], [], linestyle=dash, color=colour, marker=marker if longest <= FEW else None, label=label)
+        for _, label, colour, dash, marker in LINES
+    ]
     figure.legend(handles=handles, loc="outside upper right", ncols=3, frameon=False)
     ends = "; ".join(f"{name}: {value:.1%}" for name, value in last.items())
     return Picture(

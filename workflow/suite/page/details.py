@@ -58,11 +58,18 @@ def lines(item: Measured, shelf: Shelf, verdict: Verdict | None) -> list[Line]:
         found.append(("Warnings", [f"{item.warnings} from the attack; the evaluation file has them"]))
     for seed, run in zip(plan.scale.seeds, cell.runs, strict=False):
         chosen = plan.evaluations[run]
-        shards = [paths.log("evaluate", run, chosen.id, f"{k}-of-{chosen.shards}") for k in range(1, chosen.shards + 1)]
         found.append((f"Run, seed {seed}", [plan.runs[run].id]))
         found.append(("Files", [shelf.entry(path) for path in (paths.run_folder(run), paths.evaluation(run, chosen.id))]))
-        found.append(("Logs", [shelf.entry(path) for path in (paths.log("train", run), *shards)]))
+        found.append(("Logs", [shelf.entry(path) for path in (paths.log("train", run), *evaluation_logs(plan, run))]))
     return [(label, [entry if isinstance(entry, dict) else {"text": entry} for entry in entries]) for label, entries in found]
+
+
+def evaluation_logs(plan: Plan, run: str) -> list[str]:
+    """The logs of an evaluation: one per shard, or a single one in a plan that cuts nothing."""
+    chosen = plan.evaluations[run]
+    if all(found.shards == 1 for found in plan.evaluations.values()):
+        return [paths.log("evaluate", run, chosen.id)]
+    return [paths.log("evaluate", run, chosen.id, f"{k}-of-{chosen.shards}") for k in range(1, chosen.shards + 1)]
 
 
 def _spread(item: Measured) -> list[tuple[str, list[str]]]:
