@@ -9,6 +9,7 @@ import os
 import platform
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +20,15 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("methods", "baselines")
 
 
-def _without_docstrings(tree: ast.AST) -> ast.AST:
+@cache
+def _digest(file: Path) -> str:
+    """Hash of a file's syntax tree without docstrings; once per process, since parsing takes longer than many a small run's step."""
+    tree = ast.parse(file.read_text())
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if isinstance(body, list) and body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
             body[0].value.value = ""
-    return tree
+    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()[:16]
 
 
 def sources() -> dict[str, str]:
@@ -34,8 +38,7 @@ def sources() -> dict[str, str]:
     """
     files = {Path(m.__file__) for m in list(sys.modules.values()) if getattr(m, "__file__", None)}
     mine = sorted(f for f in files if f.parent.parent == ROOT and f.parent.name in PACKAGES)
-    trees = {file.relative_to(ROOT).as_posix(): _without_docstrings(ast.parse(file.read_text())) for file in mine}
-    return {name: hashlib.sha256(ast.dump(tree).encode()).hexdigest()[:16] for name, tree in trees.items()}
+    return {file.relative_to(ROOT).as_posix(): _digest(file) for file in mine}
 
 
 def fingerprint() -> str:
