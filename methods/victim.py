@@ -32,7 +32,9 @@ class Victim(nn.Module):
         super().__init__()
         ours = fast and isinstance(net, Net)
         self.format = memory_format(net) if ours else None
-        self.net = fold(net).to(memory_format=self.format) if ours else net
+        # The folded copy is frozen for good. FAB would ask for weight gradients: waste, and in channels_last they crash narrow networks on
+        # several threads of the CPU build of torch 2.13 (input gradients do not).
+        self.net = fold(net).to(memory_format=self.format).requires_grad_(False) if ours else net
         self.chunk: int | None = None
         self.known: tuple[Tensor, Tensor] | None = None
         self.tick: Callable[[int], None] = lambda passes: None

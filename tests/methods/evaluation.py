@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -29,6 +31,17 @@ SPEC = {"attack": ATTACK, "eps": EPS, "seed": 3}
 def trained() -> Net:
     """The network; treat it as read-only."""
     return quick_net(load("cifar10", source="sample"), arch="rn18", width=0.0625, epochs=2, eps=4 / 255)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Networks this narrow gain nothing from threads, and lose much where the machine is busy."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def images(count: int) -> tuple[torch.Tensor, torch.Tensor]:

@@ -20,13 +20,14 @@ from methods.evaluate import evaluate
 from methods.library_warnings import Collector
 from methods.progress import Progress
 from methods.victim import Victim, victim
-from tests.methods.evaluation import ATTACK, EPS, SPEC, images, trained
+from tests.methods.evaluation import ATTACK, EPS, SPEC, images, one_thread, trained
 
 
 @pytest.fixture(autouse=True, scope="module")
 def network():
     """Trained before anything is attacked: the networks below call it where gradients are off."""
-    return trained()
+    with one_thread():
+        yield trained()
 
 
 def broken_and_robust(attack: dict, *, fast: bool, count: int = 80, **change) -> tuple[list[str], list[bool]]:
@@ -266,6 +267,7 @@ def test_cost_is_a_bound_that_is_nearly_reached(name):
     x, y = x[right], y[right]
     spec = eval_spec.parse({"attack": {**ATTACK, "attacks": [name]}, "eps": 1e-6})
     net, passes = Victim(trained()), []
+    assert not any(p.requires_grad for p in net.parameters())
     net.tick = passes.append
     assert set(attack_block(net, x, y, spec=spec, seed=0, warn=Collector(), check=False)) == {"none"}
     assert spec.attack.cost(name) <= sum(passes) / len(x) <= 1.35 * spec.attack.cost(name) + 3

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,16 +24,17 @@ from methods.errors import UserError
 from methods.evaluate import evaluate, main
 from methods.robustbench_export import model_info
 from methods.train import main as train
-from tests.methods.evaluation import ATTACK, SPEC, images, run_folder, trained
+from tests.methods.evaluation import ATTACK, SPEC, images, one_thread, run_folder, trained
 from tests.specs import small, text
 
 ROOT = Path(__file__).resolve().parents[2]
 EVALUATION = json.dumps({**SPEC, "examples": 90, "block": 20})  # five blocks, the last one short
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory) -> Path:
-    return run_folder(tmp_path_factory.mktemp("runs") / "small.0123456789ab")
+@pytest.fixture(autouse=True, scope="module")
+def run(tmp_path_factory) -> Iterator[Path]:
+    with one_thread():
+        yield run_folder(tmp_path_factory.mktemp("runs") / "small.0123456789ab")
 
 
 def shard(run: Path, k: int, n: int, out: Path, spec: str = EVALUATION) -> list[str]:
