@@ -131,9 +131,7 @@ def _unpack(archive: Path, decode: Callable[[Path, Callable[[str], bytes]], dict
                 if stream is not None:
                     members[member.name.removeprefix("./")] = stream.read()
     except DAMAGE as error:
-        raise UserError(
-            f"{archive}: truncated or damaged archive ({_line(error)}); delete it and fetch it again"
-        ) from None
+        raise UserError(f"{archive}: truncated or damaged archive ({_line(error)}); delete it and fetch it again") from None
 
     def read(name: str) -> bytes:
         if name not in members:
@@ -153,9 +151,7 @@ def _from_pickles(layout: Layout, where: Path, read: Callable[[str], bytes]) -> 
                 images.append(content[b"data"].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1))
                 labels.append(np.array(content[layout.label], np.uint8))
             except Exception as error:  # a damaged pickle can raise anything
-                raise UserError(
-                    f"{where / file}: not a readable CIFAR pickle ({_line(error)}); fetch it again"
-                ) from None
+                raise UserError(f"{where / file}: not a readable CIFAR pickle ({_line(error)}); fetch it again") from None
         arrays[f"{part}_images"] = np.ascontiguousarray(np.concatenate(images))
         arrays[f"{part}_labels"] = np.concatenate(labels)
     return arrays

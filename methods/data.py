@@ -34,15 +34,9 @@ class Facts:
 
 
 FACTS = {
-    "cifar10": Facts(
-        title="CIFAR-10", classes=10, size=32, mean=(0.4914, 0.4822, 0.4465), std=(0.2023, 0.1994, 0.2010)
-    ),
-    "cifar100": Facts(
-        title="CIFAR-100", classes=100, size=32, mean=(0.5071, 0.4867, 0.4408), std=(0.2675, 0.2565, 0.2761)
-    ),
-    "imagenet100": Facts(
-        title="ImageNet-100", classes=100, size=224, mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225)
-    ),
+    "cifar10": Facts(title="CIFAR-10", classes=10, size=32, mean=(0.4914, 0.4822, 0.4465), std=(0.2023, 0.1994, 0.2010)),
+    "cifar100": Facts(title="CIFAR-100", classes=100, size=32, mean=(0.5071, 0.4867, 0.4408), std=(0.2675, 0.2565, 0.2761)),
+    "imagenet100": Facts(title="ImageNet-100", classes=100, size=224, mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225)),
 }
 
 
@@ -95,9 +89,7 @@ def load(
         raise UserError(f"image_size={size}: allowed for {name}: {allowed}")
     pool = _pool(name, source, facts, root=ROOT if root is None else Path(root), size=size, workers=workers)
     train_index, val_index = (index[:cap] for index, cap in zip(split_indices(pool.count), (train, val), strict=True))
-    capped = (
-        "" if train is None and val is None else f" (training on {len(train_index)}, validating on {len(val_index)})"
-    )
+    capped = "" if train is None and val is None else f" (training on {len(train_index)}, validating on {len(val_index)})"
     identity = [name, source, size, dict(pool.sha256), len(train_index), len(val_index)]
     return Data(
         name=name,

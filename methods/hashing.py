@@ -17,6 +17,4 @@ def require(array: np.ndarray, expected: str, where: Path | str) -> None:
     """Raise unless the decoded contents of the file `where` have the expected SHA-256."""
     found = sha256(array)
     if found != expected:
-        raise UserError(
-            f"{where}: contents differ from the original (SHA-256 {found}, expected {expected}); fetch it again"
-        )
+        raise UserError(f"{where}: contents differ from the original (SHA-256 {found}, expected {expected}); fetch it again")

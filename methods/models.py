@@ -162,12 +162,14 @@ def build(
 
 
 def memory_format(net: nn.Module) -> torch.memory_format:
-    """channels_last, except where oneDNN of CPU torch 2.13 has been seen to crash in it.
+    """channels_last, except where oneDNN of the CPU build of torch 2.13 has been seen to crash in it.
 
-    Those are convolutions with 5, 6 or 7 channels, and strided 1x1 ones with up to 8 input channels on 56x56 maps (ImageNet stem).
+    Those are convolutions with 5, 6 or 7 channels, strided 1x1 ones with up to 8 input channels on 56x56 maps (ImageNet stem), and weight
+    gradients of layers with fewer than 16 channels on several threads.
     """
     convs = [m for m in net.modules() if isinstance(m, nn.Conv2d)]
     odd = {c for m in convs for c in (m.in_channels, m.out_channels)} & {5, 6, 7}
     large = any(isinstance(m, nn.MaxPool2d) for m in net.modules())
     thin = large and any(m.kernel_size == (1, 1) and m.stride != (1, 1) and m.in_channels <= 8 for m in convs)
-    return torch.contiguous_format if odd or thin else torch.channels_last
+    narrow = torch.get_num_threads() > 1 and any(3 < m.in_channels < 16 for m in convs)
+    return torch.contiguous_format if odd or thin or narrow else torch.channels_last

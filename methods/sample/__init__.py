@@ -27,9 +27,7 @@ def read(folder: Path = FOLDER) -> tuple[dict[str, np.ndarray], dict[str, str]]:
         labels = {part: np.array([int(digit) for digit in stored["labels"][part]], np.uint8) for part in COUNTS}
         hashes = {key: str(stored["sha256"][key]) for part in COUNTS for key in (f"{part}_images", f"{part}_labels")}
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UserError(
-            f"{index}: not a readable sample index ({error}); restore the file from the repository"
-        ) from None
+        raise UserError(f"{index}: not a readable sample index ({error}); restore the file from the repository") from None
     arrays = {}
     for part, values in labels.items():
         sheet = folder / f"{part}.webp"
@@ -51,8 +49,7 @@ def write(folder: Path, images: dict[str, np.ndarray], labels: dict[str, np.ndar
             Image.fromarray(to_sheet(images[part])).save(temporary, "WEBP", lossless=True, quality=100, method=6)
     stored = {
         "labels": {part: "".join(str(label) for label in labels[part]) for part in COUNTS},
-        "sha256": {f"{part}_images": sha256(images[part]) for part in COUNTS}
-        | {f"{part}_labels": sha256(labels[part]) for part in COUNTS},
+        "sha256": {f"{part}_images": sha256(images[part]) for part in COUNTS} | {f"{part}_labels": sha256(labels[part]) for part in COUNTS},
     }
     write_json(folder / "sample.json", stored)
 

@@ -127,9 +127,7 @@ def test_without_a_seed_the_order_is_the_splits_own(cifar):
     assert torch.equal(index, torch.arange(1000))
 
 
-@pytest.mark.parametrize(
-    "options", [{"augment": "crop_flip"}, {"augment": "mixup", "seed": 1}, {"batch": 0}, {"start": -1}]
-)
+@pytest.mark.parametrize("options", [{"augment": "crop_flip"}, {"augment": "mixup", "seed": 1}, {"batch": 0}, {"start": -1}])
 def test_impossible_batches_are_refused_at_once(cifar, options):
     with pytest.raises(ValueError, match=next(iter(options))):
         cifar.train.batches(**{"batch": 4} | options)

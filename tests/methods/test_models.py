@@ -46,13 +46,23 @@ def test_reduced_widths_are_multiples_of_four(arch, width):
     net = build(arch, classes=10, width=width)
     channels = {conv.out_channels for name, conv in net.convs() if name != "head"}
     assert all(c % 4 == 0 and c >= 4 for c in channels)
-    assert memory_format(net) == torch.channels_last
 
 
 def test_networks_with_awkward_channel_counts_keep_the_plain_layout():
     assert memory_format(build("small_rn34_p10", classes=10)) == torch.contiguous_format
     assert memory_format(build("small_rn50_p10", classes=10)) == torch.contiguous_format
     assert memory_format(build("rn34", classes=10)) == torch.channels_last
+
+
+@pytest.mark.parametrize(("threads", "width", "layout"), [(1, 0.125, "last"), (2, 0.125, "plain"), (2, 0.25, "last")])
+def test_narrow_networks_keep_the_plain_layout_on_several_threads(threads, width, layout):
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(threads)
+        found = memory_format(build("rn34", classes=10, width=width))
+    finally:
+        torch.set_num_threads(before)
+    assert found == (torch.channels_last if layout == "last" else torch.contiguous_format)
 
 
 @pytest.mark.parametrize("arch", ["rn18", "rn50", "small_rn34_p10"])
