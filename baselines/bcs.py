@@ -61,11 +61,23 @@ RECIPE = {
         },
     },
     "when": [
-        # BinaryConnect "with the settings of adversarial training".
-        [{"precision": "binary"}, {"train": {"optimizer": "adam", "lr": 1e-4, "weight_decay": 5e-4, "schedule": "cosine"}}],
         [
             {"dataset": "imagenet100"},
             {"attack": {"name": "fgsm_atta", "step": 0.5}, "train": {"epochs": 100, "milestones": [50, 75]}},
+        ],
+        # BinaryConnect "with the settings of adversarial training".
+        [
+            {"precision": "binary"},
+            {
+                "train": {
+                    "optimizer": "adam",
+                    "lr": 1e-4,
+                    "momentum": None,
+                    "weight_decay": 5e-4,
+                    "schedule": "cosine",
+                    "milestones": None,
+                }
+            },
         ],
     ],
 }
