@@ -51,7 +51,7 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
     except (SafetensorError, OSError, ValueError) as error:
-        raise UserError(f"{path}: not a complete safetensors file ({error}); if a run of the suite made it, delete it and run again") from None
+        raise UserError(f"{path}: not a complete safetensors file ({error}); if a run made it, delete it and run again") from None
 
 
 def load_model(path: Path) -> Net | Foreign:
