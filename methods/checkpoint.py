@@ -69,8 +69,18 @@ def rebuild(arguments: dict[str, Any]) -> Net | Foreign:
     return architecture(**arguments["robustbench"]) if "robustbench" in arguments else build(**arguments)
 
 
+def sound(name: str, tensor: Tensor) -> Tensor:
+    """Which entries are numbers that a network can work with: finite ones, and a variance that overflowed.
+
+    Weights of a channel whose variance was once zero can grow without bound behind a batch norm, which divides them away again; a running
+    variance of infinity silences that channel and is what the network was validated with.
+    """
+    overflowed = tensor == torch.inf if name.endswith("running_var") else torch.zeros_like(tensor, dtype=torch.bool)
+    return torch.isfinite(tensor) | overflowed
+
+
 def fill(net: torch.nn.Module, tensors: dict[str, Tensor], where: str) -> None:
-    """Copy tensors into a network, strictly: same names, same shapes, all finite."""
+    """Copy tensors into a network, strictly: same names, same shapes, all `sound`."""
     expected = net.state_dict()
     for kind, names in (("misses", expected.keys() - tensors.keys()), ("has surplus", tensors.keys() - expected.keys())):
         if names:
@@ -78,7 +88,7 @@ def fill(net: torch.nn.Module, tensors: dict[str, Tensor], where: str) -> None:
     for name, tensor in tensors.items():
         if tensor.shape != expected[name].shape:
             raise UserError(f"{where}: tensor '{name}' has shape {tuple(tensor.shape)}, the network needs {tuple(expected[name].shape)}")
-        if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
+        if tensor.is_floating_point() and not bool(sound(name, tensor).all()):
             raise UserError(f"{where}: tensor '{name}' holds NaN or infinity; the training diverged or the file is damaged")
         expected[name].copy_(tensor)
 

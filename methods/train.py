@@ -85,6 +85,9 @@ def publish(spec: dict, out: Path, data: Data, outcome: Outcome, method, made_by
         "model_sha256": save_model(method.net, spec, out / "model.safetensors", best["tensors"]),
         "provenance": made_by,
     }
+    silent = sum(int((t == torch.inf).sum()) for name, t in best["tensors"].items() if name.endswith("running_var"))
+    if silent:
+        manifest["silent_channels"] = silent  # their variance overflowed: see methods.checkpoint.sound
     if outcome.handed_over:
         manifest["handover_sha256"] = save_tensors(outcome.handed_over, out / "handover.safetensors")
     write_json(out / "train.json", manifest)

@@ -93,3 +93,19 @@ def test_normalisation_is_the_first_operation():
 def test_bad_names_list_the_allowed_ones(arguments, message):
     with pytest.raises(UserError, match=message):
         build(classes=10, **arguments)
+
+
+def test_an_overflowed_variance_silences_its_channel_but_no_other_infinity_loads():
+    from methods.checkpoint import fill
+
+    net = build("rn18", classes=10, width=0.0625).eval()
+    tensors = {name: t.clone() for name, t in net.state_dict().items()}
+    tensors["stem_norm.running_var"][0] = torch.inf
+    fill(net, tensors, "file")
+    with torch.no_grad():
+        logits = net(torch.rand(1, 3, 32, 32))
+    assert torch.isfinite(logits).all()
+    for name, value in (("stem_norm.running_var", torch.nan), ("stem_norm.running_mean", torch.inf), ("stem.weight", torch.inf)):
+        broken = {**tensors, name: tensors[name].clone().fill_(value)}
+        with pytest.raises(UserError, match=name):
+            fill(net, broken, "file")
