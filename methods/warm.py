@@ -3,7 +3,8 @@
 At small scales a run computes for seconds, and importing torch takes as long. With SUITE_WARM=1 the command is handed to a server that has
 torch loaded and forks a child for it; the child imports the project's own code anew, so an edited file is never stale. The client is
 the command in every respect: its streams are the child's, a signal is passed on, its death kills the child, its exit code is the
-child's. The first client starts the server, which ends after a short idle time. Without SUITE_WARM the module simply runs here. CPU only.
+child's. The first client starts the server, which ends after a short idle time. Without SUITE_WARM the module simply runs here, and so it
+does in a SLURM job, which must compute inside its own allocation. CPU only.
 """
 
 from __future__ import annotations
@@ -226,7 +227,7 @@ def main(arguments: list[str]) -> int:
         print("usage: python -m methods.warm MODULE [ARGUMENT...]", file=sys.stderr)
         return 2
     module, *rest = arguments
-    if os.environ.get("SUITE_WARM") == "1" and sys.platform == "linux":
+    if os.environ.get("SUITE_WARM") == "1" and sys.platform == "linux" and "SLURM_JOB_ID" not in os.environ:
         return delegate(module, rest)
     return run_here(module, rest)
 

@@ -27,6 +27,7 @@ def test_jobs_find_code_python_and_data():
 def test_a_scale_that_needs_a_gpu_refuses_the_cpu_unless_allowed():
     assert variables("paper")["SUITE_DEVICE"] == "cuda"
     assert "SUITE_DEVICE" not in variables("paper", allow_cpu=True)
+    assert "SUITE_DEVICE" not in variables("paper", allow_cpu="true"), "as --config hands it over"
     assert "SUITE_DEVICE" not in variables("demo")
 
 

@@ -16,6 +16,6 @@ rule bench_part:
     conda:
         ENVIRONMENT
     # Everything at once would measure the neighbours.
-    threads: workflow.cores
+    threads: os.cpu_count() or 1
     shell:
         "python -m methods.bench_{wildcards.part} --out {output} 2>&1 | tee {log}"

@@ -1,4 +1,4 @@
-"""Datasets, verified once."""
+"""Datasets, verified once, where Snakemake itself runs: the nodes of a cluster often cannot reach the internet."""
 
 
 rule data:
@@ -6,6 +6,7 @@ rule data:
         paths.data_manifest(),
     log:
         paths.log("data", "{dataset}", "{source}"),
+    localrule: True
     conda:
         ENVIRONMENT
     shell:

@@ -1,0 +1,158 @@
+"""A row of a table through a real SLURM: one training is cancelled, one runs into its time limit, and nothing of that shows in the row."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from tests.cluster import slurm
+from workflow.suite import paths
+from workflow.suite.config import ROOT
+
+# Wants GPUs as scale paper does, so that jobs ask SLURM for them; computes on the CPU all the same.
+SCALE = """
+comparable: false
+why: a test
+seeds: [1]
+require_gpu: true
+warm: true
+rewrite: {width: 0.0625, data.train: 96, data.val: 16, train.epochs: 4, train.batch: 24, attack.steps: 2, validate.steps: 2}
+data: {cifar10: sample, cifar100: stand-in, imagenet100: stand-in}
+evaluate:
+  attack: {version: custom, attacks: [apgd-ce, square], apgd_iter: 2, square_queries: 5}
+  examples: 16
+  seed: 0
+  block: 16
+  shards: 1
+"""
+ROW = paths.row("tiny", "comparison_rn18_rn50", "rst")
+QUICK = ["--slurm-init-seconds-before-status-checks", "1", "--max-status-checks-per-second", "5"]  # one user, one machine
+SETTINGS = ["--config", "scale=tiny", "allow_cpu=true", "data_root=none"]
+
+
+@pytest.fixture
+def cluster():
+    if missing := [tool for tool in slurm.TOOLS if not shutil.which(tool)] or (["root"] if os.getuid() else []):
+        message = f"a SLURM of the test's own needs {', '.join(missing)} (Debian, as root: apt-get install slurm-wlm munge)"
+        if os.environ.get("CI") == "true":
+            pytest.fail(message)
+        pytest.skip(message)
+    folder = Path(tempfile.mkdtemp(prefix="slurm-"))  # short: names of sockets have a limit
+    try:
+        with slurm.running(folder) as found:
+            yield found
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """The repository as a user has it who filled in the head of the profile."""
+    folder = tmp_path / "suite"
+    for name in ("workflow", "methods", "baselines"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("Snakefile", "environment.yml"):
+        shutil.copy(ROOT / name, folder)
+    (folder / "workflow/config/scales/tiny.yaml").write_text(SCALE)
+    profile = folder / "workflow/profiles/slurm/profile.yaml"
+    text = profile.read_text().replace("partition: null", f"partition: {slurm.PARTITION}")
+    profile.write_text(text.replace("gpu_type: null", f"gpu_type: {slurm.GPU_TYPE}"))
+    return folder
+
+
+def snakemake(*words, folder, environ, log):
+    command = [sys.executable, "-m", "snakemake", *words, *SETTINGS]
+    return subprocess.Popen(command, cwd=folder, env={**environ, "OMP_NUM_THREADS": "1"}, stdout=log.open("w"), stderr=subprocess.STDOUT)
+
+
+def trainer(folder, run):
+    """The process that trains a run, once it has its lock and so minds SIGTERM; stopped where it is."""
+    if not (folder / paths.state_folder(run) / "lock").exists():
+        return None
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (entry / "cmdline").read_bytes().decode().split("\0")
+            if (
+                words[1:4] == ["-m", "methods.warm", "methods.train"]
+                and paths.run_folder(run) in words
+                and (entry / "cwd").resolve() == folder
+            ):
+                os.kill(int(entry.name), signal.SIGSTOP)
+                return int(entry.name)
+        except (OSError, UnicodeDecodeError):
+            continue
+    return None
+
+
+def go_on_when_told_to_end(pid):
+    """Wait until SIGTERM is there for a stopped process, then let it run."""
+
+    def told():
+        try:
+            pending = re.findall(r"^(?:Sig|Shd)Pnd:\s*(\w+)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+        except OSError:
+            return True  # it has gone on and ended already
+        return any(int(mask, 16) >> signal.SIGTERM - 1 & 1 for mask in pending)
+
+    slurm.wait(told, f"SIGTERM for process {pid}")
+    try:
+        os.kill(pid, signal.SIGCONT)
+    except ProcessLookupError:
+        return
+
+
+def environ_of(pid):
+    return dict(item.split("=", 1) for item in Path(f"/proc/{pid}/environ").read_text().split("\0") if "=" in item)
+
+
+def test_cancelled_and_timed_out_trainings_go_on_and_end_the_same(cluster, checkout, tmp_path):
+    reference, log = tmp_path / "reference", tmp_path / "log"
+    local = snakemake("--cores", "2", ROW, "--directory", str(reference), folder=checkout, environ=os.environ, log=tmp_path / "local")
+    assert local.wait(timeout=300) == 0, (tmp_path / "local").read_text()
+    runs = sorted(folder.name for folder in (reference / "results/runs").iterdir())
+    assert len(runs) == 2
+
+    through = snakemake(ROW, "--workflow-profile", "workflow/profiles/slurm", *QUICK, folder=checkout, environ=cluster.environ, log=log)
+    try:
+        pids = {}
+
+        def both():
+            assert through.poll() is None and "Error in rule" not in log.read_text(), log.read_text()
+            for run in runs:
+                if run not in pids and (pid := trainer(checkout, run)):
+                    pids[run] = pid
+            return len(pids) == 2
+
+        slurm.wait(both, "both trainings under way", pause=0.02)
+        cancelled, limited = (environ_of(pids[run])["SLURM_JOB_ID"] for run in runs)
+        jobs = cluster.jobs()
+        for job in (cancelled, limited):
+            assert jobs[job]["Partition"] == slurm.PARTITION
+            assert jobs[job]["TresPerJob"] == f"gres:gpu:{slurm.GPU_TYPE}:1"
+            assert jobs[job]["TimeLimit"] != "UNLIMITED"
+        assert {environ_of(pid)["CUDA_VISIBLE_DEVICES"] for pid in pids.values()} == {"0", "1"}
+
+        cluster.call("scontrol", "update", f"JobId={limited}", "TimeLimit=1")
+        cluster.call("scancel", cancelled)
+        for run in runs:
+            go_on_when_told_to_end(pids[run])
+        assert through.wait(timeout=400) == 0, log.read_text()
+    finally:
+        if through.poll() is None:
+            through.kill()
+            through.wait()
+
+    jobs = cluster.jobs()
+    assert (jobs[cancelled]["JobState"], jobs[limited]["JobState"]) == ("CANCELLED", "TIMEOUT")
+    assert sorted(job["JobState"] for job in jobs.values()) == ["CANCELLED", *["COMPLETED"] * 4, "TIMEOUT"]
+    for run in runs:
+        assert "resumed at epoch" in (checkout / paths.log("train", run)).read_text()
+        for name in (paths.model(run), paths.history(run)):
+            assert (checkout / name).read_bytes() == (reference / name).read_bytes(), name
+    assert (checkout / ROW).read_text() == (reference / ROW).read_text()
