@@ -5,11 +5,13 @@ Nothing is loaded with pickle. A model file is strict: a missing, surplus, missh
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import hashlib
 import io
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -99,16 +101,34 @@ class Resume:
     A torn or corrupted newer file falls back to the older one; a state of another spec or of other code (`key`) is never resumed.
     """
 
-    def __init__(self, folder: Path, key: str):
+    def __init__(self, folder: Path, key: str, *, wait: float = 0.0):
         self.folder, self.key = folder, key
         self.files = (folder / "state.new", folder / "state.old")
-        folder.mkdir(parents=True, exist_ok=True)
-        self.lock = os.open(folder / "lock", os.O_CREAT | os.O_RDWR)
+        self.waited = False
+        deadline = time.monotonic() + wait
+        while not self._locked():
+            if time.monotonic() >= deadline:
+                raise UserError(f"{folder}: another process is training this run; wait for it or stop it")
+            if not self.waited:
+                print(f"{folder}: another process is training this run; waiting for it", flush=True)
+            self.waited = True
+            time.sleep(0.2)
+
+    def _locked(self) -> bool:
+        """Take the lock if it is free. A holder that ends removes the file: a lock on a file that is gone is none."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self.lock = os.open(self.folder / "lock", os.O_CREAT | os.O_RDWR)
+        except FileNotFoundError:  # removed between the two calls
+            return False
         try:
             fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(self.lock)
-            raise UserError(f"{folder}: another process is training this run; wait for it or stop it") from None
+            if os.fstat(self.lock).st_ino == (self.folder / "lock").stat().st_ino:
+                return True
+        except (BlockingIOError, FileNotFoundError):
+            pass
+        os.close(self.lock)
+        return False
 
     def save(self, state: dict[str, Any]) -> None:
         buffer = io.BytesIO()
@@ -136,7 +156,9 @@ class Resume:
 
     def clear(self) -> None:
         """Remove the state once the run's results are safe."""
-        for file in (*self.files, self.folder / "lock"):
+        # All files, since a killed process may have left a temporary one; the lock last, before one that waits can put its own there.
+        for file in sorted(self.folder.iterdir(), key=lambda file: file.name == "lock"):
             file.unlink(missing_ok=True)
-        self.folder.rmdir()
+        with contextlib.suppress(OSError):  # one that waits may have put its lock there already
+            self.folder.rmdir()
         os.close(self.lock)

@@ -21,8 +21,10 @@ from methods.attacks import mode, pgd
 from methods.checkpoint import Resume
 from methods.data import Data, Split
 from methods.errors import UserError
+from methods.heartbeat import Heartbeat
 from methods.models import Net
 from methods.optim import learning_rate, optimizer
+from methods.stopwatch import Stopwatch
 
 
 class Stopped(Exception):
@@ -78,9 +80,10 @@ def train(
     stop: Callable[[], bool] = lambda: False,
     save_every: float = 300.0,
     log: Callable[[str], None] = print,
+    watch: Stopwatch | None = None,
 ) -> Outcome:
     """Train to the end, or save the state and raise Stopped when `stop()` turns true. A network with nothing to train is validated."""
-    settings, trainables = method.spec["train"], method.trainables()
+    settings, trainables, watch = method.spec["train"], method.trainables(), watch or Stopwatch(method.device)
     if not trainables:
         record = validate(method, method.validated(), data.val, 0)
         tensors = copied(method.validated().state_dict())
@@ -91,16 +94,18 @@ def train(
         first_epoch, first_step, sums = state["epoch"], state["step"], {k: v.to(method.device) for k, v in state["sums"].items()}
         outcome = Outcome(history=state["history"], best=state["best"], handed_over=state["handed_over"])
         method.load_state(state["method"])
+        watch.resume(state.get("spent"))
         log(f"resumed at epoch {first_epoch}, step {first_step}")
     saved_at = time.monotonic()
 
     def save(epoch: int, step: int) -> None:
         nonlocal saved_at
         here = {"epoch": epoch, "step": step, "sums": sums, "history": outcome.history, "best": outcome.best}
-        resume.save(here | {"handed_over": outcome.handed_over, "method": method.state()})
+        resume.save(here | {"handed_over": outcome.handed_over, "method": method.state(), "spent": watch.read()})
         saved_at = time.monotonic()
 
     steps = math.ceil(len(data.train) / settings["batch"])
+    heart = Heartbeat(resume.folder / "progress.json", epochs=settings["epochs"], steps=steps, done=first_epoch * steps + first_step)
     for epoch in range(first_epoch, settings["epochs"]):
         started = time.monotonic()
         for group in method.optimizer.param_groups:
@@ -121,6 +126,7 @@ def train(
             method.push()
             for name, value in {"loss": loss.detach(), **logs}.items():
                 sums[name] = sums.get(name, 0) + value.detach() * len(batch.y)
+            heart.beat(epoch * steps + step + 1)
             if stop() or time.monotonic() - saved_at >= save_every:
                 save(epoch, step + 1)
                 if stop():
@@ -138,6 +144,7 @@ def train(
             if method.hands_over == "best":
                 outcome.handed_over = copied(method.tensors())
         sums, first_step = {}, 0
+        heart.clear()
         log(
             f"epoch {epoch + 1}/{settings['epochs']}  loss {record['train_loss']:.4f}  validation clean {record['val_clean']:.4f}"
             f"  robust {record['val_robust']:.4f}  {time.monotonic() - started:.1f} s"

@@ -24,6 +24,7 @@ from methods.device import device as chosen_device
 from methods.errors import UserError
 from methods.loop import Outcome, Stopped, train
 from methods.provenance import fingerprint, provenance
+from methods.stopwatch import Stopwatch
 
 REQUIRED = ("method", "dataset", "data", "arch", "lbn", "bn_affine", "normalize", "head_bias", "eps", "attack", "validate", "train", "seed")
 
@@ -60,13 +61,14 @@ def run(spec: dict, out: Path, data_root: Path | None, *, save_every: float = 30
     stopping: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: stopping.append(number))
     started, device = time.time(), chosen_device()
+    watch = Stopwatch(device)
     method_class = load_method(spec["method"])
     text = json.dumps(spec, sort_keys=True, separators=(",", ":"))
     resume = Resume(out / "state", f"{text} {fingerprint()}")
     data = load_data(spec, data_root)
     method = method_class(spec, data, device=device, parent=load_parent(out, spec.get("parent")))
-    outcome = train(method, data, resume=resume, stop=lambda: bool(stopping), save_every=save_every)
-    publish(spec, out, data, outcome, method, {**provenance(device), "started": started, "seconds": round(time.time() - started, 2)})
+    outcome = train(method, data, resume=resume, stop=lambda: bool(stopping), save_every=save_every, watch=watch)
+    publish(spec, out, data, outcome, method, {**provenance(device), "started": started, **watch.read()})
     resume.clear()
 
 

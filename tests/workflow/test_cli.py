@@ -32,8 +32,9 @@ def test_status_counts_every_cell(call, demo, finish):
     finish(demo, run, n_clean=3, n_robust=1)
     _, out, _ = call("status")
     users = sum(run in cell.runs for cell in demo.cells.values())
-    assert next(line.split() for line in out.splitlines() if line.startswith("all "))[1] == str(users)
-    assert "Runs: 1 evaluated, 0 trained, 0 started" in out
+    total = next(line.split() for line in out.splitlines() if line.startswith("all "))
+    assert total[1:3] == ["0", str(users)], "a number whose training is not there is stale"
+    assert "Runs: 0 evaluated, 1 stale, 0 evaluating, 0 trained" in out and "stale, 1 runs: train.json is gone" in out
 
 
 def test_status_tells_the_stages_apart(call, demo, finish):
@@ -42,7 +43,7 @@ def test_status_tells_the_stages_apart(call, demo, finish):
     manifest = finish.folder / paths.train_manifest(trained)
     manifest.parent.mkdir(parents=True)
     manifest.write_text("{}")
-    assert "Runs: 0 evaluated, 1 trained, 1 started" in call("status")[1]
+    assert "1 trained, 0 training, 1 stopped, 0 failed" in call("status")[1]
 
 
 def test_show_a_cell_prints_the_spec_that_training_takes(call, demo):

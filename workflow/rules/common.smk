@@ -9,7 +9,7 @@ from snakemake.exceptions import WorkflowError
 sys.path.insert(0, workflow.basedir)
 
 from workflow.suite import config as settings
-from workflow.suite import environment, paths, plan
+from workflow.suite import environment, limits, paths, plan
 from workflow.suite.errors import SuiteError
 from workflow.suite.figures import catalogue
 
@@ -36,6 +36,9 @@ os.environ.update(
         present=os.environ,
     )
 )
+
+# What time limits are computed for; no rule's params know of it, so that naming another device makes nothing anew.
+DEVICE = clear(limits.device, SUITE, PLAN.scale)
 
 
 wildcard_constraints:
@@ -68,6 +71,28 @@ def evaluated(run, evaluation):
             f"no evaluation {evaluation} of '{run}' is planned at scale '{PLAN.scale.name}'"
         )
     return found
+
+
+def train_needs(run, attempt):
+    """Minutes and megabytes of a training."""
+    found, spec = planned(run), planned(run).spec
+    return {
+        "runtime": limits.train_minutes(found, DEVICE, SUITE, attempt),
+        "mem_mb": limits.megabytes(
+            spec, PLAN.scale, attempt, images=spec["train"]["batch"]
+        ),
+    }
+
+
+def evaluate_needs(run, evaluation, attempt):
+    """Minutes and megabytes of one shard of an evaluation."""
+    found, chosen = planned(run), evaluated(run, evaluation)
+    return {
+        "runtime": limits.evaluate_minutes(found, chosen, DEVICE, SUITE, attempt),
+        "mem_mb": limits.megabytes(
+            found.spec, PLAN.scale, attempt, images=chosen.spec["block"]
+        ),
+    }
 
 
 def same_scale(scale):

@@ -14,6 +14,12 @@ if all(found.shards == 1 for found in PLAN.evaluations.values()):
             ENVIRONMENT
         resources:
             gpu=int(PLAN.scale.require_gpu),
+            runtime=lambda wc, attempt: evaluate_needs(wc.run, wc.evaluation, attempt)[
+                "runtime"
+            ],
+            mem_mb=lambda wc, attempt: evaluate_needs(wc.run, wc.evaluation, attempt)[
+                "mem_mb"
+            ],
         params:
             spec=lambda wc: evaluated(wc.run, wc.evaluation).text,
             folder=lambda wc: paths.run_folder(wc.run),
@@ -35,6 +41,12 @@ else:
             ENVIRONMENT
         resources:
             gpu=int(PLAN.scale.require_gpu),
+            runtime=lambda wc, attempt: evaluate_needs(wc.run, wc.evaluation, attempt)[
+                "runtime"
+            ],
+            mem_mb=lambda wc, attempt: evaluate_needs(wc.run, wc.evaluation, attempt)[
+                "mem_mb"
+            ],
         params:
             spec=lambda wc: evaluated(wc.run, wc.evaluation).text,
             folder=lambda wc: paths.run_folder(wc.run),

@@ -23,6 +23,8 @@ rule train:
         ENVIRONMENT
     resources:
         gpu=int(PLAN.scale.require_gpu),
+        runtime=lambda wc, attempt: train_needs(wc.run, attempt)["runtime"],
+        mem_mb=lambda wc, attempt: train_needs(wc.run, attempt)["mem_mb"],
     params:
         spec=lambda wc: planned(wc.run).text,
         folder=lambda wc: paths.run_folder(wc.run),

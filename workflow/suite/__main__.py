@@ -2,11 +2,12 @@
 
 import argparse
 import sys
+from collections import Counter
 from pathlib import Path
 
 from tabulate import tabulate
 
-from workflow.suite import config, paths, plan, status
+from workflow.suite import config, paths, plan, standing, status
 from workflow.suite.errors import SuiteError
 from workflow.suite.provenance import made_by
 from workflow.suite.show import show
@@ -43,7 +44,13 @@ def _parser() -> argparse.ArgumentParser:
         command.set_defaults(run=run)
         return command
 
-    add("status", _status, "How far every table and Run is.")
+    add("status", _status, "How far every table and Run is: what runs and for how long, what failed and why.")
+    cost = add("cost", _cost, "Device-hours per table and in total, before anything is run.")
+    cost.add_argument("--table", help="only this table")
+    cost.add_argument("--gpu", metavar="NAME", help="a device of workflow/config/devices.yaml, with assumed figures")
+    cost.add_argument(
+        "--probe", type=Path, metavar="FILE", help=f"what methods.probe measured (default: {paths.bench('probe')} if it is there)"
+    )
     add("show", _show, "A cell, a row or a Run in full.").add_argument(
         "what", help="table.row.column, table.row, table, or a Run's id (or the start of it)"
     )
@@ -70,14 +77,36 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _status(planned: plan.Plan, options: argparse.Namespace) -> str:
-    counts = status.of_tables(planned, options.directory)
-    lines = [[name, *(count[key] for key in status.STATUSES)] for name, count in counts.items()]
-    lines.append(["all", *(sum(count[key] for count in counts.values()) for key in status.STATUSES)])
-    stages = status.of_runs(planned, options.directory)
-    parts = [f"scale {planned.scale.name}", tabulate(lines, ["table", *status.STATUSES])]
-    parts.append("Runs: " + ", ".join(f"{stages[key]} {key}" for key in status.STAGES))
+    runs = standing.of_runs(planned, options.directory)
+    counts = {name: standing.of_cells(planned, name, runs) for name in planned.tables}
+    lines = [[name, *(count[key] for key in standing.CELLS)] for name, count in counts.items()]
+    lines.append(["all", *(sum(count[key] for count in counts.values()) for key in standing.CELLS)])
+    stages = Counter(item.stage for item in runs.values())
+    parts = [f"scale {planned.scale.name}", tabulate(lines, ["table", *standing.CELLS])]
+    parts.append("Runs: " + ", ".join(f"{stages[key]} {key}" for key in standing.STAGES))
+    for stage in ("training", "evaluating", "failed", "stopped"):
+        parts += [f"{stage}: {run}: {item.note}" for run, item in runs.items() if item.stage == stage]
+    why = Counter(item.note for item in runs.values() if item.stage == "stale")
+    parts += [f"stale, {number} runs: {note}" for note, number in why.most_common(5)]
     parts += [f"not available, {number} cells: {reason}" for reason, number in status.reasons(planned).most_common()]
     return "\n".join(parts)
+
+
+def _cost(planned: plan.Plan, options: argparse.Namespace) -> str:
+    from workflow.suite import cost, devices  # numpy: slow to import, and only needed here
+
+    if options.gpu and options.probe:
+        raise SuiteError("--gpu and --probe are two sources of one figure; give one of them")
+    found = options.directory / paths.bench("probe")
+    suite = config.load_suite()
+    if options.gpu:
+        device = devices.named(options.gpu)
+    elif options.probe or found.is_file():
+        device = devices.probed(options.probe or found)
+    else:
+        device = devices.named(suite.gpu if planned.scale.require_gpu else "cpu")
+    root = Path(options.data_root) if options.data_root else suite.data_root
+    return cost.report(planned, device, options.table, options.directory, also=plan.load("demo", data_root=root))
 
 
 def _show(planned: plan.Plan, options: argparse.Namespace) -> str:
@@ -87,7 +116,7 @@ def _show(planned: plan.Plan, options: argparse.Namespace) -> str:
 def _plan(planned: plan.Plan, options: argparse.Namespace) -> str:
     final = planned.final_runs(options.table)
     runs = list(dict.fromkeys(run.name for name in final for run in reversed(planned.lineage(name))))
-    lines = [f"{name}  {status.stage(planned, name, options.directory)}" for name in runs]
+    lines = [f"{name}  {standing.of_run(planned, name, options.directory).stage}" for name in runs]
     cells = [cell for cell in planned.cells.values() if options.table in (None, cell.table)]
     numbers = sum(cell.reported.value is not None for cell in cells)
     lost = sum(cell.unavailable is not None for cell in cells)

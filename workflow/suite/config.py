@@ -18,11 +18,13 @@ Pairs = tuple[tuple[Mapping, Any], ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Suite:
-    """Where to run and at which scale."""
+    """Where to run and at which scale; time limits are computed for the GPU of that name (config/devices.yaml)."""
 
     scale: str
     data_root: Path
     allow_cpu: bool = False
+    gpu: str = "a100"
+    longest_hours: float = 24
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,8 +102,10 @@ def load_suite(values: Mapping | None = None) -> Suite:
     """The settings of suite.yaml, or those given (as Snakemake hands them over)."""
     path = CONFIG / "suite.yaml"
     values = schema.read_yaml(path) if values is None else dict(values)
+    if isinstance(words := values.get("allow_cpu"), str):  # --config takes only Python's spelling for a truth value
+        values["allow_cpu"] = {"true": True, "false": False}.get(words, words)
     schema.check(values, "suite", source=_shown(path))
-    return Suite(scale=values["scale"], data_root=Path(values["data_root"]), allow_cpu=values["allow_cpu"])
+    return Suite(**{**values, "data_root": Path(values["data_root"])})
 
 
 def names(kind: str, folder: Path = CONFIG) -> list[str]:

@@ -10,12 +10,20 @@ from workflow.suite.spec import get
 
 @dataclass(frozen=True, kw_only=True)
 class Dataset:
-    """Facts of one dataset; `train` counts the images that are left after the 2 % validation split, per source."""
+    """Facts of one dataset; `train` counts, per source, the images that are left after the 2 % validation split."""
 
     title: str
     eps: str
+    classes: int
+    image: int
     train: Mapping[str, int] = field(default_factory=dict)
+    test: Mapping[str, int] = field(default_factory=dict)
     traces: tuple[str, ...] = ()
+
+    def counts(self, data: Mapping) -> tuple[int, int]:
+        """Images that a Run with these `data` settings trains on and validates on."""
+        train = self.train[data["source"]]
+        return min(train, data.get("train", train)), min(train // 49, data.get("val", train))  # 98 : 2
 
 
 # The radii are the paper's (caption of its main comparison). A trace is a path whose presence says that a full copy, or
@@ -24,19 +32,28 @@ DATASETS = {
     "cifar10": Dataset(
         title="CIFAR-10",
         eps="8/255",
+        classes=10,
+        image=32,
         train={"full": 49000, "sample": 1960, "stand-in": 2008},
+        test={"full": 10000, "sample": 1000, "stand-in": 1024},
         traces=("cifar-10-batches-py", "cifar-10-python.tar.*", "decoded/cifar10.*"),
     ),
     "cifar100": Dataset(
         title="CIFAR-100",
         eps="4/255",
+        classes=100,
+        image=32,
         train={"full": 49000, "stand-in": 2008},
+        test={"full": 10000, "stand-in": 1024},
         traces=("cifar-100-python", "cifar-100-python.tar.*", "decoded/cifar100.*"),
     ),
     "imagenet100": Dataset(
         title="ImageNet-100",
         eps="2/255",
+        classes=100,
+        image=224,
         train={"full": 124156, "stand-in": 502},
+        test={"full": 5000, "stand-in": 256},
         traces=("imagenet/train/n01440764", "train/n01440764"),
     ),
 }

@@ -42,6 +42,11 @@ def state_folder(run: str = "{run}") -> str:
     return f"{run_folder(run)}/state"
 
 
+def progress(run: str = "{run}") -> str:
+    """How far a training under way is, as it tells itself."""
+    return f"{state_folder(run)}/progress.json"
+
+
 def shard(run: str = "{run}", evaluation: str = "{evaluation}", k: int | str = "{k}", n: int | str = "{n}") -> str:
     """The result of one part of an evaluation."""
     return f"{run_folder(run)}/eval/{evaluation}/{k}-of-{n}.json"

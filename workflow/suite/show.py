@@ -4,7 +4,7 @@ import json
 import re
 from pathlib import Path
 
-from workflow.suite import caption, paths, status
+from workflow.suite import caption, made, paths, standing
 from workflow.suite.errors import SuiteError
 from workflow.suite.measure import measure
 from workflow.suite.plan import Cell, Plan, Run
@@ -46,10 +46,12 @@ def _cell(plan: Plan, cell: Cell, folder: Path) -> str:
 def _run(plan: Plan, run: Run, folder: Path) -> str:
     used = [cell.address for cell in plan.cells.values() if run.name in cell.runs]
     used += [f"{child.name} (starts from it)" for child in plan.runs.values() if child.parent == run.name]
-    lines = [f"run {run.id}: {status.stage(plan, run.name, folder)}", f"  folder: {paths.run_folder(run.name)}"]
+    now = standing.of_run(plan, run.name, folder)
+    lines = [f"run {run.id}: {now.stage}{f' ({now.note})' if now.note else ''}", f"  folder: {paths.run_folder(run.name)}"]
     lines += [f"  parent: {parent.name}" for parent in plan.lineage(run.name)[1:2]]
     if run.name in plan.evaluations:
         chosen = plan.evaluations[run.name]
         lines.append(f"  evaluation: {paths.evaluation(run.name, chosen.id)} {chosen.text}")
+    lines += [f"  {line}" for line in made.lines(plan, run.name, folder)]
     lines += [f"  used by: {', '.join(used)}", "  spec:"]
     return "\n".join(lines) + "\n" + json.dumps(run.spec, indent=2, sort_keys=True)
