@@ -304,9 +304,11 @@ def test_unfinished_blocks_are_kept_per_attack(tmp_path):
     assert not (tmp_path / "work").exists()
 
 
-def test_bench_reports_both_speeds(tmp_path):
+def test_bench_compares_answers_and_speeds_also_where_nothing_can_be_spared(tmp_path):
     out = tmp_path / "bench.json"
-    code = bench(["--width", "0.0625", "--epochs", "1", "--examples", "30", "--repeats", "1", "--out", str(out)])
-    report = json.loads(out.read_text())
-    assert code == 0 and report["disagreements"] == 0
-    assert report["ratio"] > 0 and len(report["our_examples_per_second"]) == len(report["plain_examples_per_second"]) == 1
+    assert bench(["--width", "0.0625", "--epochs", "1", "--examples", "30", "--repeats", "1", "--out", str(out)]) == 0
+    found = json.loads(out.read_text())["cases"]
+    assert list(found) == ["any module", "any module, nothing breaks", "network of this suite"]
+    for case in found.values():
+        assert case["disagreements"] == 0 and case["ratio"]["n"] == 1 and case["ratio"]["min"] > 0
+    assert found["any module"]["robust"] < found["any module, nothing breaks"]["robust"] == 30
