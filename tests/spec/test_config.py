@@ -112,3 +112,11 @@ def test_unreadable_yaml_names_the_line(repository):
 def test_wrong_suite_settings_are_one_clear_message(values, message):
     with pytest.raises(SuiteError, match=f"workflow/config/suite.yaml: {message}"):
         config.load_suite(values)
+
+
+def test_tables_come_in_the_papers_order():
+    """That of their captions in its source; the complexity table and the small networks stand between."""
+    assert list(config.load_tables()) == [
+        *("sp_ratio", "bn_ablation", "main_ablation", "main_comparison", "comparison_rn18_rn50"),
+        *("vanilla_ablation", "complete_comparison", "comparison_vanilla", "vanilla"),
+    ]

@@ -92,6 +92,7 @@ class Table:
     run: Mapping[str, Any]
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
+    number: int | None = None
 
     @cached_property
     def by_id(self) -> dict[str, Row]:
@@ -152,6 +153,7 @@ def load_table(name: str, folder: Path = CONFIG) -> Table:
         stub=tuple(values["stub"]),
         columns=tuple(_column(column) for column in values["columns"]),
         rows=tuple(_row(row) for row in values["rows"]),
+        number=values.get("number"),
         **{key: values[key] for key in ("title", "label", "caption", "metric")},
     )
     _check_shape(table)
@@ -159,8 +161,9 @@ def load_table(name: str, folder: Path = CONFIG) -> Table:
 
 
 def load_tables(folder: Path = CONFIG) -> dict[str, Table]:
-    """Every table, by name."""
-    return {name: load_table(name, folder) for name in names("tables", folder)}
+    """Every table, by name, in the paper's order; its own tables come before others."""
+    tables = (load_table(name, folder) for name in names("tables", folder))
+    return {table.name: table for table in sorted(tables, key=lambda table: (table.number is None, table.number, table.name))}
 
 
 def _find(kind: str, name: str, folder: Path) -> Path:

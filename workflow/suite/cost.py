@@ -71,7 +71,8 @@ def report(plan: Plan, device: Device, table: str | None, folder: Path, also: Pl
         "accuracies; at worst every image withstands every attack. The sum takes the usual ones.",
     ]
     plans = [plan] + ([also] if also and also.scale.name != plan.scale.name else [])
-    return "\n".join([*parts, *(line for item in plans for line in check(item, device, folder))])
+    errors = dict.fromkeys(line for item in plans for line in check(item, device, folder))
+    return "\n".join([*parts, *errors])
 
 
 def _line(name: str, runs: Iterable[str], costs: dict[str, Cost], users: dict[str, int] | None) -> list:

@@ -28,6 +28,7 @@ def results(plan: Plan, name: str, folder: Path, verdicts: Mapping[str, Verdict]
     return {
         "name": name,
         "title": shape.title,
+        "number": shape.number,
         "caption": shape.caption,
         "files": [(kind, f"{name}.{kind}") for kind in paths.FORMATS if (folder / paths.table(plan.scale.name, name, kind)).is_file()],
         "about": [caption.evaluation_line(plan, name, items), f"Data: {'; '.join(caption.data_lines(plan, name, items))}."],
