@@ -98,4 +98,7 @@ def evaluation(run: Mapping, spec: Mapping, *, right: float = 1.0, robust: float
     images = images if spec["examples"] == "all" else min(spec["examples"], images)
     costs = list(attack_passes(spec["attack"]).values())
     count = 1 + robust * sum(costs) + (right - robust) * sum(costs[:1]) / 2
-    return passes(network(run), count, images=images, batches=math.ceil(images / spec["block"]))
+    # A layer is called as often for one image of a block as for all: calls do not shrink with the images that are left.
+    net, blocks, left = network(run), math.ceil(images / spec["block"]), min(1.0, robust * min(images, spec["block"]))
+    calls = 1 + left * sum(costs) + (1 - left) * sum(costs[:1]) / 2
+    return passes(net, count, images=images, batches=0) + passes(net, calls, images=0, batches=blocks)
