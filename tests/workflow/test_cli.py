@@ -92,7 +92,7 @@ def test_render_shows_what_is_finished(call, demo, finish):
     ("words", "message"),
     [
         (["plan", "--scale", "huge"], "workflow/config/scales: no scale is called 'huge'; allowed: demo, lite, paper"),
-        (["plan", "--table", "foo"], "workflow/config/tables: no table is called 'foo'; allowed: bn_ablation"),
+        (["plan", "--table", "foo"], "workflow/config/tables: no table is called 'foo'; allowed: sp_ratio, bn_ablation"),
         (["show", "foo"], "no table is called 'foo'"),
         (["show", "vanilla.foo"], "workflow/config/tables/vanilla.yaml: no row is called 'foo'; allowed: at, at-lbn"),
         (["show", "vanilla.at.foo"], "workflow/config/tables/vanilla.yaml: no column is called 'foo'; allowed: cifar10-fp"),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from methods import provenance
-from workflow.suite import compare, config, diff_text, paths, plan, render, result_sets, stale, stats
+from workflow.suite import compare, config, diff_text, latex, markdown, paths, plan, render, result_sets, stale, stats
 from workflow.suite.__main__ import main
 from workflow.suite.errors import SuiteError
 
@@ -91,6 +91,20 @@ def test_stale_numbers_are_called_so(measured):
     assert measured("ref.fp", 50.0, None).why == "train.json does not record the code that made it; " + "; ".join(
         f"{k}-of-4.json does not record the code that made it" for k in range(1, 5)
     )
+
+
+def test_a_table_with_stale_numbers_says_so(paper_scale, measured, finish):
+    def texts():
+        yield markdown.table(paper_scale, "small", finish.folder, made_by="")
+        yield latex.table(paper_scale, "small", finish.folder, made_by="")
+        yield markdown.row(paper_scale, "small", "ref", finish.folder, made_by="")
+
+    measured("other.binary", 20.0)
+    measured("ref.fp", 50.0)
+    assert not any("STALE" in text for text in texts())
+    measured("ref.fp", 50.0, {"methods/gone.py": "1" * 16})
+    for text, runs in zip(texts(), (2, 2, 1), strict=True):
+        assert f"STALE: the code behind 1 of {runs} runs has changed since" in text
 
 
 def test_a_stale_parent_makes_its_child_stale(paper_scale, measured, finish):

@@ -37,6 +37,12 @@ os.environ.update(
     )
 )
 
+METHODS = sorted(
+    str(path)
+    for package in ("methods", "baselines")
+    for path in settings.ROOT.glob(f"{package}/*.py")
+)
+
 # What time limits are computed for; no rule's params know of it, so that naming another device makes nothing anew.
 DEVICE = clear(limits.device, SUITE, PLAN.scale)
 

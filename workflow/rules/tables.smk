@@ -3,9 +3,14 @@
 A rule for another file of reports/<scale>/ should name it without wildcards: Snakemake then prefers it over `table`.
 """
 
-RENDERING = sources(
-    "measure", "marks", "caption", "markdown", "latex", "sheet", "stats", "plan"
-)
+RENDERING = [
+    *sources(
+        *("measure", "marks", "caption", "markdown", "latex", "sheet"),
+        *("stats", "stale", "plan"),
+    ),
+    # A changed method makes numbers stale, which a table has to say.
+    *METHODS,
+]
 
 
 rule all_tables:

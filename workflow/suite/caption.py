@@ -1,7 +1,9 @@
 """The words around a table, shared by all formats: what scale, what data, how evaluated, what is missing and why."""
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
+from workflow.suite import paths, stale
 from workflow.suite.config import Reported
 from workflow.suite.datasets import DATASETS
 from workflow.suite.measure import Measured
@@ -43,6 +45,14 @@ def evaluation_line(plan: Plan, table: str, measured: Iterable[Measured]) -> str
     how = f" ({'; '.join(attacks)})" if attacks and plan.tables[table].metric == "robust_acc" else ""
     seeds = ", ".join(map(str, plan.scale.seeds))
     return f"{METRICS[plan.tables[table].metric].capitalize()} in %{how}, {images}, seed {seeds}."
+
+
+def stale_lines(plan: Plan, table: str, folder: Path, row: str | None = None) -> list[str]:
+    """A warning where finished numbers were made by other code than what lies here."""
+    runs = [run for run in plan.final_runs(table, row) if (folder / paths.evaluation(run, plan.evaluations[run].id)).is_file()]
+    old = sum(bool(stale.reasons(plan, run, folder)) for run in runs)
+    how = f"python -m workflow.suite diff --scale {plan.scale.name} --table {table}"
+    return [f"STALE: the code behind {old} of {len(runs)} runs has changed since, or is not recorded ({how} names it)."] if old else []
 
 
 def attack_name(evaluation: Mapping) -> str:

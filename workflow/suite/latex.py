@@ -31,7 +31,12 @@ def table(plan: Plan, name: str, folder: Path, *, made_by: str) -> str:
         cells = [_cell(measured[row.id, c.id], ours.get((row.id, c.id)), notes) for c in shape.columns]
         body.append(" & ".join([*map(escape, row.labels), *cells]) + r" \\")
     items = list(measured.values())
-    words = [shape.caption, caption.comparability(plan), caption.evaluation_line(plan, name, items)]
+    words = [
+        shape.caption,
+        caption.comparability(plan),
+        *caption.stale_lines(plan, name, folder),
+        caption.evaluation_line(plan, name, items),
+    ]
     words += [f"Data: {'; '.join(caption.data_lines(plan, name, items))}.", "Small: the paper's number."]
     words += [f"({number}) {text}." for number, text in enumerate(notes.texts, 1)]
     return "\n".join(

@@ -29,7 +29,7 @@ def table(plan: Plan, name: str, folder: Path, *, made_by: str) -> str:
         cells = [_cell(measured[row.id, c.id], ours.get((row.id, c.id)), notes) for c in shape.columns]
         lines.append([*row.labels, *cells])
     heads = [*shape.stub, *(" ".join(column.head) for column in shape.columns)]
-    parts = [f"# {shape.title}", shape.caption, _about(plan, name, list(measured.values())), _grid(lines, heads), LEGEND]
+    parts = [f"# {shape.title}", shape.caption, _about(plan, name, list(measured.values()), folder), _grid(lines, heads), LEGEND]
     return "\n\n".join([*parts, *_footnotes(notes), f"*{made_by}*"]) + "\n"
 
 
@@ -45,7 +45,7 @@ def row(plan: Plan, name: str, row_id: str, folder: Path, *, made_by: str) -> st
         lines.append([" ".join(column.head), caption.shown(item) + sups, paper, item.n or "", item.status, runs])
     title = f"# {shape.title}: {', '.join(chosen.labels)}"
     grid = _grid(lines, ["", "Ours", "Paper", "n", "Status", f"Run (folder of {paths.RESULTS}/runs)"])
-    return "\n\n".join([title, _about(plan, name, measured), grid, *_footnotes(notes), f"*{made_by}*"]) + "\n"
+    return "\n\n".join([title, _about(plan, name, measured, folder, row_id), grid, *_footnotes(notes), f"*{made_by}*"]) + "\n"
 
 
 def _cell(item: Measured, mark: str | None, notes: Footnotes) -> str:
@@ -61,9 +61,10 @@ def _sups(numbers: list[int]) -> str:
     return f"<sup>{','.join(map(str, numbers))}</sup>" if numbers else ""
 
 
-def _about(plan: Plan, name: str, measured: list[Measured]) -> str:
+def _about(plan: Plan, name: str, measured: list[Measured], folder: Path, row: str | None = None) -> str:
     data = "; ".join(caption.data_lines(plan, name, measured))
-    lines = [f"**{caption.comparability(plan)}**", caption.evaluation_line(plan, name, measured), f"Data: {data}."]
+    lines = [f"**{line}**" for line in (caption.comparability(plan), *caption.stale_lines(plan, name, folder, row))]
+    lines += [caption.evaluation_line(plan, name, measured), f"Data: {data}."]
     return "\n".join(f"- {line}" for line in lines)
 
 
