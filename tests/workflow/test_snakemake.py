@@ -53,6 +53,7 @@ def test_all_tables_lists_every_planned_job(snakemake, scale):
 
 def test_all_also_holds_results_against_the_paper(snakemake):
     code, output = snakemake("-n", "all", "--config", "data_root=none")
+    assert "Error" not in output, "a rule was tried for a file of another"
     assert code == 0
     assert {key: jobs(output).get(key) for key in ("diff", "claims", "paper_audit")} == dict.fromkeys(("diff", "claims", "paper_audit"), 1)
 

@@ -1,7 +1,4 @@
-"""Tables, rows and the frame behind them: cheap, so they name their code as input and re-render freely.
-
-A rule for another file of reports/<scale>/ should name it without wildcards: Snakemake then prefers it over `table`.
-"""
+"""Tables, rows and the frame behind them: cheap, so they name their code as input and re-render freely."""
 
 RENDERING = [
     *sources(
@@ -11,6 +8,10 @@ RENDERING = [
     # A changed method makes numbers stale, which a table has to say.
     *METHODS,
 ]
+
+
+# Files of reports/<scale>/ that rules of their own make: Snakemake would try `table` for them too, and complain.
+OTHERS = "|".join([*paths.CLOSED, *paths.CHECKS])
 
 
 rule all_tables:
@@ -40,6 +41,8 @@ rule table:
         ),
     log:
         paths.log("table", "{scale}", "{table}"),
+    wildcard_constraints:
+        table=f"(?!(?:{OTHERS})\\.)[a-z0-9_]+",
     localrule: True
     conda:
         ENVIRONMENT

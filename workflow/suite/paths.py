@@ -9,6 +9,7 @@ REPORTS = "reports"
 LOGS = "logs"
 FORMATS = ("md", "tex", "csv")
 CLOSED = ("complexity", "smallnet")  # tables that need no Run
+CHECKS = ("diff", "claims")
 PICTURES = ("png", "pdf")
 
 
