@@ -220,5 +220,5 @@ def test_a_real_training_is_seen_running_stopped_and_finished(tmp_path):
     assert not (out / "state").exists()
     assert standing.of_run(toy, RUN, tmp_path).stage == "trained"
     told = "\n".join(made.lines(toy, RUN, tmp_path))
-    for part in ("trained: 20", "seed 7", "thread(s)", "source ", "torch ", " wall, ", " of the device", "best epoch 0 of 1"):
+    for part in ("trained: 20", "seed 7", "thread(s)", "source ", "torch ", " wall, ", " of the device", "best epoch 1 of 1"):
         assert part in told

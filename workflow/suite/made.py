@@ -22,9 +22,9 @@ def lines(plan: Plan, run: str, folder: Path) -> Iterator[str]:
         if wall is not None:
             device = made.get("device_seconds")
             yield f"  time: {span(wall)} wall{'' if device is None else f', {span(device)} of the device'}"
-        if "best_epoch" in trained:
+        if trained.get("best_epoch") is not None:  # counted from 0 in the file
             label = trained.get("data", {}).get("label", "unknown data")
-            yield f"  best epoch {trained['best_epoch']} of {trained.get('epochs')}, on {label}"
+            yield f"  best epoch {trained['best_epoch'] + 1} of {trained.get('epochs')}, on {label}"
     chosen = plan.evaluations.get(run)
     for k in range(1, chosen.shards + 1 if chosen else 1):
         shard = _read(folder / paths.shard(run, chosen.id, k, chosen.shards))
