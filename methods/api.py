@@ -168,6 +168,15 @@ class Method:
         own = [p for p in self.net.parameters() if p.requires_grad and id(p) not in made]
         return own + [p for maker in self.realisation.makers.values() for p in maker.parameters() if p.requires_grad]
 
+    def decided(self) -> dict[str, Tensor]:
+        """The numbers that training goes on from: all but the made weights, which follow from them."""
+        made = {f"net.{layer}.weight" for layer in self.realisation.makers}
+        return {name: t for name, t in self.tensors().items() if t.is_floating_point() and name not in made}
+
+    def parameters(self) -> list[nn.Parameter]:
+        """Everything that backward may leave a gradient on: of the network and of the makers."""
+        return [*self.net.parameters(), *(p for maker in self.realisation.makers.values() for p in maker.parameters())]
+
     def push(self) -> None:
         """Write the made weights into the network."""
         self.realisation.push()
