@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import torch
@@ -15,16 +16,20 @@ import torch.nn.functional as F
 
 from methods.api import Method
 from methods.checkpoint import Resume
+from methods.data import Data, load
 from methods.errors import UserError
 from methods.loop import train
 from methods.optim import optimizer
 from methods.parallel import World, join
 from tests.baselines.test_contract import CASES, make, sample, toy
+from tests.specs import small
 
 PLAIN = {"phase": None, "precision": "fp"}
 UNEVEN, EMPTY = 95, 97  # images, in batches of 24: two processes cannot share the last 23 evenly, and of the last one only one has any
 CLEAN = PLAIN | {"attack": {"name": "none"}}
 PER_DEVICE = toy("at", CLEAN, **{"train.bn_devices": 2})
+# Large images: another stem, and perturbations that are kept in small.
+LARGE = small("binary_subnet", dataset="imagenet100", arch="rn18", sparsity=0.9, rewrite={"train.batch": 4})
 # In eval mode the logits of this network, in the hundreds, leave gradients that are nothing but rounding.
 GENTLER = {"bcs-binary-pgd": {"attack.bn": "train"}}
 
@@ -37,6 +42,12 @@ def jobs() -> Iterator[tuple[str, str, dict, int]]:
     yield "synchronised", "at", toy("at", CLEAN), UNEVEN
     for attack in ({"name": "pgd"}, {"name": "fgsm_atta", "step": 0.5}):
         yield f"at-{attack['name']}-empty", "at", toy("at", PLAIN | {"attack": attack}, **{"train.epochs": 2}), EMPTY
+    yield "imagenet100", "binary_subnet", LARGE, 7
+
+
+@cache
+def data(dataset: str, images: int) -> Data:
+    return sample(images) if dataset == "cifar10" else load(dataset, source="stand-in", train=images, val=3)
 
 
 def per_device_by_hand(built: Method, images: int) -> None:
@@ -77,12 +88,12 @@ def main(folder: Path) -> None:
 
     def trained(built: Method, images: int) -> list[dict]:
         resume = Resume(folder / "state", "x", writes=world.first)
-        history = train(built, sample(images), resume=resume, log=lambda _: None, world=world).history
+        history = train(built, data(built.spec["dataset"], images), resume=resume, log=lambda _: None, world=world).history
         resume.clear()
         return history
 
     for name, method, spec, images in jobs():
-        built = make(method, spec, sample(images))
+        built = make(method, spec, data(spec["dataset"], images))
         history = trained(built, images)
         attack = {key: torch.as_tensor(value) for key, value in built.state()["attack"].items()}
         keep(name, history=history, tensors={**built.tensors(), **attack})
