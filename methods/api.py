@@ -3,6 +3,9 @@
 A method is one file with a literal RECIPE and a class METHOD derived from `Method`; it overrides what it does differently. The network
 is always plain (see methods.layers): what is trained instead of its weights are makers. The loop calls, per step: `loss`, backward,
 `pull`, the optimiser, `after_step`, `push`; per epoch: validation on `validated()`, `after_epoch`.
+
+Several processes can train a method together (methods.parallel) if its loss is a mean over the images of its batch, plus what does not
+depend on them, and if random numbers for images are drawn by `methods.part.drawn`; everything else may be drawn and decided as by one.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from methods.attacks import loss_and_sign
-from methods.parallel import Part, drawn, part_of
+from methods.part import Part, drawn, part_of
 
 PAD = 4  # pixels on each side; offsets 0..7 are drawn, 8 never, as in the official code
 FILL = 0.5  # grey padding of the image, where the loader's own augmentation pads with black

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from methods.parallel import Part, drawn, part_of
+from methods.part import Part, drawn, part_of
 
 
 def radius(text: str | int | float) -> float:

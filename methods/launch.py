@@ -28,7 +28,7 @@ def processes(spec: dict, environ: Mapping[str, str]) -> int:
 
 def launch(count: int, module: str, arguments: list[str]) -> int:
     """Run `python -m module` in so many processes; returns the exit code of the first that failed."""
-    from torch.distributed.elastic.multiprocessing.api import SignalException
+    from torch.distributed.elastic.multiprocessing.api import DefaultLogsSpecs, SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
@@ -37,6 +37,7 @@ def launch(count: int, module: str, arguments: list[str]) -> int:
         min_nodes=1,
         max_nodes=1,
         nproc_per_node=count,
+        logs_specs=DefaultLogsSpecs(log_dir=os.devnull),  # else each start leaves empty folders behind
         run_id=uuid.uuid4().hex,
         rdzv_backend="c10d",
         rdzv_endpoint="localhost:0",  # any free port

@@ -1,7 +1,9 @@
 """Train one run: `python -m methods.train --spec JSON --out DIR`.
 
 Writes spec.json, history.jsonl, model.safetensors (the deployable network of the best epoch), handover.safetensors where other runs start
-from this one, and, last of all, train.json. Killed at any moment and started again, it goes on from its last saved state.
+from this one, and, last of all, train.json. Killed at any moment and started again, it goes on from its last saved state. Several devices
+train it together where torchrun starts it, where SUITE_GPUS_PER_RUN names its data set ({"imagenet100": 4}), or where its batch norms are
+per device ('train.bn_devices').
 """
 
 from __future__ import annotations

@@ -28,8 +28,8 @@ PLAIN = {"phase": None, "precision": "fp"}
 UNEVEN, EMPTY = 95, 97  # images, in batches of 24: two processes cannot share the last 23 evenly, and of the last one only one has any
 CLEAN = PLAIN | {"attack": {"name": "none"}}
 PER_DEVICE = toy("at", CLEAN, **{"train.bn_devices": 2})
-# Large images: another stem, and perturbations that are kept in small.
-LARGE = small("binary_subnet", dataset="imagenet100", arch="rn18", sparsity=0.9, rewrite={"train.batch": 4})
+# Large images: another stem, and perturbations that are kept in small. (The loader's random crop of them knows single precision only.)
+LARGE = small("binary_subnet", dataset="imagenet100", arch="rn18", sparsity=0.9, rewrite={"train.batch": 4, "attack.aligned": True})
 # In eval mode the logits of this network, in the hundreds, leave gradients that are nothing but rounding.
 GENTLER = {"bcs-binary-pgd": {"attack.bn": "train"}}
 

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch.distributed import HashStore
 
-from methods import device
+from methods import device, parallel
 from methods.checkpoint import load_tensors
 from methods.errors import UserError
 from methods.launch import processes
@@ -231,6 +232,22 @@ def test_several_gpus_are_taken_together_or_not_at_all(tmp_path):
     assert [index for index, _ in found] == [0, 1, 2, 3]
     for _, descriptor in found:
         os.close(descriptor)
+
+
+def test_each_process_has_a_gpu_of_its_own(tmp_path, monkeypatch):
+    """The first process of a machine takes those of all, the others are told; one that another job holds is left."""
+    store, chosen = HashStore(), []
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 3)
+    monkeypatch.setattr(torch.cuda, "set_device", chosen.append)
+    monkeypatch.setattr(device, "lock_folder", lambda _: tmp_path)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    _, held = device.claim(["1"], tmp_path)
+    for rank, index in ((0, 0), (1, 2)):
+        for name, value in {"GROUP_RANK": 0, "LOCAL_RANK": rank, "LOCAL_WORLD_SIZE": 2}.items():
+            monkeypatch.setenv(name, str(value))
+        assert parallel._gpu(store) == torch.device("cuda", index)
+    assert chosen == [0, 2]
+    os.close(held)
 
 
 def test_more_gpus_than_there_are_is_an_error(tmp_path):
