@@ -1,7 +1,9 @@
 """Train one run: `python -m methods.train --spec JSON --out DIR`.
 
 Writes spec.json, history.jsonl, model.safetensors (the deployable network of the best epoch), handover.safetensors where other runs start
-from this one, and, last of all, train.json. Killed at any moment and started again, it goes on from its last saved state.
+from this one, and, last of all, train.json. Killed at any moment and started again, it goes on from its last saved state. Several devices
+train it together where torchrun starts it, where SUITE_GPUS_PER_RUN names its data set ({"imagenet100": 4}), or where its batch norms are
+per device ('train.bn_devices').
 """
 
 from __future__ import annotations
@@ -20,9 +22,10 @@ from methods.api import load_method
 from methods.atomic import write_json, write_text
 from methods.checkpoint import Resume, load_tensors, save_model, save_tensors
 from methods.data import Data, load
-from methods.device import device as chosen_device
 from methods.errors import UserError
+from methods.launch import launch, processes
 from methods.loop import Outcome, Stopped, train
+from methods.parallel import World, join, launched
 from methods.provenance import fingerprint, provenance
 from methods.stopwatch import Stopwatch
 
@@ -51,25 +54,35 @@ def load_parent(out: Path, parent: str | None) -> dict[str, torch.Tensor] | None
     return load_tensors(found[0] / "handover.safetensors")[0]
 
 
-def load_data(spec: dict, root: Path | None) -> Data:
+def load_data(spec: dict, root: Path | None, world: World) -> Data:
     settings = spec["data"]
-    return load(spec["dataset"], source=settings["source"], root=root, train=settings.get("train"), val=settings.get("val"))
+    caps = {part: settings.get(part) for part in ("train", "val")}
+    # The processes of a run share the cores of their machine.
+    workers = max(1, min(8, len(os.sched_getaffinity(0)) // world.size)) if world.size > 1 else None
+    return load(spec["dataset"], source=settings["source"], root=root, **caps, workers=workers)
 
 
 def run(spec: dict, out: Path, data_root: Path | None, *, save_every: float = 300.0) -> None:
     """Train, then publish the results."""
     stopping: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: stopping.append(number))
-    started, device = time.time(), chosen_device()
-    watch = Stopwatch(device)
+    started, (world, device) = time.time(), join()
+    watch = Stopwatch(device, world.size)
     method_class = load_method(spec["method"])
     text = json.dumps(spec, sort_keys=True, separators=(",", ":"))
-    resume = Resume(out / "state", f"{text} {fingerprint()}")
-    data = load_data(spec, data_root)
+    resume = Resume(out / "state", f"{text} {fingerprint()}", writes=world.first)
+    data = load_data(spec, data_root, world)
     method = method_class(spec, data, device=device, parent=load_parent(out, spec.get("parent")))
-    outcome = train(method, data, resume=resume, stop=lambda: bool(stopping), save_every=save_every, watch=watch)
-    publish(spec, out, data, outcome, method, {**provenance(device), "started": started, **watch.read()})
-    resume.clear()
+    try:
+        outcome = train(method, data, resume=resume, stop=lambda: bool(stopping), save_every=save_every, watch=watch, world=world)
+    except Stopped:
+        world.leave()
+        raise
+    if world.first:
+        made_by = {**provenance(device), "processes": world.size, "started": started, **watch.read()}
+        publish(spec, out, data, outcome, method, made_by)
+        resume.clear()
+    world.leave()
 
 
 def publish(spec: dict, out: Path, data: Data, outcome: Outcome, method, made_by: dict) -> None:
@@ -108,7 +121,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--save-every", type=float, default=300.0, metavar="SECONDS", help="how often the resumable state is saved")
     options = parser.parse_args(arguments)
     try:
-        run(parse_spec(options.spec), options.out, options.data_root, save_every=options.save_every)
+        spec = parse_spec(options.spec)
+        if (count := processes(spec, os.environ)) > 1 and not launched():
+            return launch(count, "methods.train", sys.argv[1:] if arguments is None else arguments)
+        run(spec, options.out, options.data_root, save_every=options.save_every)
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

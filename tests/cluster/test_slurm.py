@@ -1,5 +1,6 @@
 """A row of a table through a real SLURM: one training is cancelled, one runs into its time limit, and nothing of that shows in the row."""
 
+import json
 import os
 import re
 import shutil
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.cluster import slurm
-from workflow.suite import paths
+from workflow.suite import paths, plan
 from workflow.suite.config import ROOT
 
 # Wants GPUs as scale paper does, so that jobs ask SLURM for them; computes on the CPU all the same.
@@ -156,3 +157,37 @@ def test_cancelled_and_timed_out_trainings_go_on_and_end_the_same(cluster, check
         for name in (paths.model(run), paths.history(run)):
             assert (checkout / name).read_bytes() == (reference / name).read_bytes(), name
     assert (checkout / ROW).read_text() == (reference / ROW).read_text()
+
+
+def test_a_run_of_two_devices_has_them_on_one_machine_and_goes_on_when_cancelled(cluster, checkout, tmp_path):
+    text = SCALE.replace("train.batch: 24", "train.batch: 24, train.bn_devices: 2")
+    (checkout / "workflow/config/scales/tiny.yaml").write_text(text)
+    run = plan.load("tiny", data_root=Path("none"), root=checkout).final_runs("comparison_rn18_rn50", "rst")[0]
+    words = [paths.train_manifest(run), "--workflow-profile", "workflow/profiles/slurm", *QUICK]
+    through = snakemake(*words, folder=checkout, environ=cluster.environ, log=tmp_path / "log")
+
+    def first_process():
+        assert through.poll() is None and "Error in rule" not in (tmp_path / "log").read_text(), (tmp_path / "log").read_text()
+        try:
+            pid = json.loads((checkout / paths.progress(run)).read_text())["pid"]
+        except (OSError, ValueError):
+            return None
+        os.kill(pid, signal.SIGSTOP)
+        return pid
+
+    try:
+        pid = slurm.wait(first_process, "the training under way", pause=0.02)
+        job = environ_of(pid)["SLURM_JOB_ID"]
+        asked = cluster.jobs()[job]
+        assert asked["TresPerJob"] == f"gres:gpu:{slurm.GPU_TYPE}:2"
+        assert (asked["NumNodes"], asked["NumCPUs"]) == ("1", "2")
+        assert environ_of(pid)["CUDA_VISIBLE_DEVICES"] == "0,1"
+        cluster.call("scancel", job)
+        go_on_when_told_to_end(pid)
+        assert through.wait(timeout=400) == 0, (tmp_path / "log").read_text()
+    finally:
+        if through.poll() is None:
+            through.kill()
+            through.wait()
+    assert "resumed at epoch" in (checkout / paths.log("train", run)).read_text()
+    assert json.loads((checkout / paths.train_manifest(run)).read_text())["provenance"]["processes"] == 2

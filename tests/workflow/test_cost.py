@@ -207,6 +207,20 @@ def test_limits_grow_with_the_try_and_end_at_the_longest():
         assert 1500 < first < 32000 and limits.megabytes(run.spec, planned(scale).scale, 2, images=256) == 2 * first
 
 
+def test_a_run_asks_for_its_gpus():
+    settings = {"scale": "paper", "data_root": "data", "allow_cpu": False}
+    suite, paper = config.load_suite({**settings, "gpus_per_run": {"imagenet100": "4"}}), planned("paper")  # as --config hands it over
+    runs = {name: next(run for run in paper.runs.values() if run.spec["dataset"] == name) for name in ("cifar10", "imagenet100")}
+    assert [limits.processes(run, suite, paper.scale) for run in runs.values()] == [1, 4]
+    assert limits.processes(runs["imagenet100"], replace(suite, allow_cpu=True), paper.scale) == 1
+    assert limits.processes(runs["imagenet100"], suite, planned("demo").scale) == 1
+    spec = runs["cifar10"].spec
+    per_device = replace(runs["cifar10"], spec={**spec, "train": {**spec["train"], "bn_devices": 2}})
+    assert limits.processes(per_device, suite, planned("demo").scale) == 2
+    with pytest.raises(SuiteError, match="gpus_per_run"):
+        config.load_suite({**settings, "gpus_per_run": {"imagenet": 4}})
+
+
 def test_limits_are_for_the_device_that_runs():
     suite = config.load_suite()
     assert limits.device(suite, planned("paper").scale) == devices.named(suite.gpu)

@@ -80,12 +80,16 @@ def evaluated(run, evaluation):
 
 
 def train_needs(run, attempt):
-    """Minutes and megabytes of a training."""
+    """Processes, GPUs, minutes and megabytes of a training."""
     found, spec = planned(run), planned(run).spec
+    processes = limits.processes(found, SUITE, PLAN.scale)
     return {
+        "processes": processes,
+        "gpu": processes * PLAN.scale.require_gpu,
         "runtime": limits.train_minutes(found, DEVICE, SUITE, attempt),
-        "mem_mb": limits.megabytes(
-            spec, PLAN.scale, attempt, images=spec["train"]["batch"]
+        "mem_mb": processes
+        * limits.megabytes(
+            spec, PLAN.scale, attempt, images=spec["train"]["batch"] // processes
         ),
     }
 

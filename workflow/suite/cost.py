@@ -93,7 +93,8 @@ def check(plan: Plan, device: Device, folder: Path) -> list[str]:
         seconds = made.get("wall_seconds", made.get("seconds"))
         if not seconds:
             continue
-        if (made.get("device") if made.get("device") != "cpu" else f"{made.get('cpu')}, {made.get('threads')} thread(s)") != device.title:
+        title = made.get("device") if made.get("device") != "cpu" else f"{made.get('cpu')}, {made.get('threads')} thread(s)"
+        if title != device.title or made.get("processes", 1) > 1:
             others += 1
             continue
         cost = of_run(plan, run, device)

@@ -42,7 +42,8 @@ def _hardware(made: dict[str, Any]) -> str:
     device = made.get("device", "unknown device")
     if device == "cpu":
         device = f"{made.get('cpu')}, {made.get('threads')} thread(s)"
-    text = f"on {made.get('host', 'an unknown host')}, {device}"
+    count = made.get("processes", 1)
+    text = f"on {made.get('host', 'an unknown host')}, {f'{count} x ' if count > 1 else ''}{device}"
     return text + (f", SLURM job {made['slurm_job']}" if made.get("slurm_job") else "")
 
 
