@@ -4,36 +4,16 @@ import os
 import re
 import shutil
 import signal
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 
-from tests.cluster import slurm
+from tests.cluster import slurm, tree
 from workflow.suite import paths
-from workflow.suite.config import ROOT
 
-# Wants GPUs as scale paper does, so that jobs ask SLURM for them; computes on the CPU all the same.
-SCALE = """
-comparable: false
-why: a test
-seeds: [1]
-require_gpu: true
-warm: true
-rewrite: {width: 0.0625, data.train: 96, data.val: 16, train.epochs: 4, train.batch: 24, attack.steps: 2, validate.steps: 2}
-data: {cifar10: sample, cifar100: stand-in, imagenet100: stand-in}
-evaluate:
-  attack: {version: custom, attacks: [apgd-ce, square], apgd_iter: 2, square_queries: 5}
-  examples: 16
-  seed: 0
-  block: 16
-  shards: 1
-"""
 ROW = paths.row("tiny", "comparison_rn18_rn50", "rst")
 QUICK = ["--slurm-init-seconds-before-status-checks", "1", "--max-status-checks-per-second", "5"]  # one user, one machine
-SETTINGS = ["--config", "scale=tiny", "allow_cpu=true", "data_root=none"]
 
 
 @pytest.fixture
@@ -54,21 +34,12 @@ def cluster():
 @pytest.fixture
 def checkout(tmp_path):
     """The repository as a user has it who filled in the head of the profile."""
-    folder = tmp_path / "suite"
-    for name in ("workflow", "methods", "baselines"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("Snakefile", "environment.yml"):
-        shutil.copy(ROOT / name, folder)
-    (folder / "workflow/config/scales/tiny.yaml").write_text(SCALE)
+    # It wants GPUs as scale paper does, so that jobs ask SLURM for them, and computes on the CPU all the same.
+    folder = tree.copy(tmp_path / "suite", gpu=True, epochs=4)
     profile = folder / "workflow/profiles/slurm/profile.yaml"
     text = profile.read_text().replace("partition: null", f"partition: {slurm.PARTITION}")
     profile.write_text(text.replace("gpu_type: null", f"gpu_type: {slurm.GPU_TYPE}"))
     return folder
-
-
-def snakemake(*words, folder, environ, log):
-    command = [sys.executable, "-m", "snakemake", *words, *SETTINGS]
-    return subprocess.Popen(command, cwd=folder, env={**environ, "OMP_NUM_THREADS": "1"}, stdout=log.open("w"), stderr=subprocess.STDOUT)
 
 
 def trainer(folder, run):
@@ -113,12 +84,12 @@ def environ_of(pid):
 
 def test_cancelled_and_timed_out_trainings_go_on_and_end_the_same(cluster, checkout, tmp_path):
     reference, log = tmp_path / "reference", tmp_path / "log"
-    local = snakemake("--cores", "2", ROW, "--directory", str(reference), folder=checkout, environ=os.environ, log=tmp_path / "local")
+    local = tree.snakemake("--cores", "2", ROW, "--directory", str(reference), tree=checkout, log=tmp_path / "local")
     assert local.wait(timeout=300) == 0, (tmp_path / "local").read_text()
     runs = sorted(folder.name for folder in (reference / "results/runs").iterdir())
     assert len(runs) == 2
 
-    through = snakemake(ROW, "--workflow-profile", "workflow/profiles/slurm", *QUICK, folder=checkout, environ=cluster.environ, log=log)
+    through = tree.snakemake(ROW, "--workflow-profile", "workflow/profiles/slurm", *QUICK, tree=checkout, environ=cluster.environ, log=log)
     try:
         pids = {}
 
