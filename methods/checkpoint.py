@@ -12,6 +12,7 @@ import io
 import json
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +103,8 @@ class Resume:
     processes that train a run together one `writes` it, under the lock; the others only read.
     """
 
-    def __init__(self, folder: Path, key: str, *, wait: float = 0.0, writes: bool = True):
+    def __init__(self, folder: Path, key: str, *, wait: float = 0.0, waiting: Callable[[], None] = lambda: None, writes: bool = True):
+        """Take the lock, after `wait` seconds at the most; `waiting` is called meanwhile and may raise."""
         self.folder, self.key, self.writes = folder, key, writes
         self.files = (folder / "state.new", folder / "state.old")
         self.waited = False
@@ -115,6 +117,7 @@ class Resume:
             if not self.waited:
                 print(f"{folder}: another process is training this run; waiting for it", flush=True)
             self.waited = True
+            waiting()
             time.sleep(0.2)
 
     def _locked(self) -> bool:

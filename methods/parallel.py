@@ -151,6 +151,11 @@ def launched() -> bool:
     return dist.is_torchelastic_launched()
 
 
+def first_process() -> bool:
+    """Whether this process will be the first of its run, known before the others are."""
+    return not launched() or int(os.environ["RANK"]) == 0
+
+
 def join() -> tuple[World, torch.device]:
     """Find the other processes, if torchrun started any, and the device of this one."""
     if not launched() or int(os.environ["WORLD_SIZE"]) == 1:

@@ -9,7 +9,9 @@ per device ('train.bn_devices').
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
+import math
 import os
 import signal
 import sys
@@ -18,18 +20,21 @@ from pathlib import Path
 
 import torch
 
+from methods import sealed
 from methods.api import load_method
-from methods.atomic import write_json, write_text
+from methods.atomic import write_text
 from methods.checkpoint import Resume, load_tensors, save_model, save_tensors
 from methods.data import Data, load
 from methods.errors import UserError
 from methods.launch import launch, processes
 from methods.loop import Outcome, Stopped, train
-from methods.parallel import World, join, launched
-from methods.provenance import fingerprint, provenance
+from methods.parallel import World, first_process, join, launched
+from methods.provenance import fingerprint, provenance, sources
 from methods.stopwatch import Stopwatch
 
 REQUIRED = ("method", "dataset", "data", "arch", "lbn", "bn_affine", "normalize", "head_bias", "eps", "attack", "validate", "train", "seed")
+
+RESULTS = ("spec.json", "history.jsonl", "model.safetensors", "handover.safetensors", "train.json")
 
 
 def parse_spec(text: str) -> dict:
@@ -51,7 +56,9 @@ def load_parent(out: Path, parent: str | None) -> dict[str, torch.Tensor] | None
     found = [folder for folder in out.parent.glob(f"*.{parent}") if (folder / "train.json").exists()]
     if len(found) != 1:
         raise UserError(f"{out.parent}: the parent run {parent} is not finished there (found {len(found)} folders named *.{parent})")
-    return load_tensors(found[0] / "handover.safetensors")[0]
+    path = found[0] / "handover.safetensors"
+    sealed.require(path, sealed.read(found[0] / "train.json").get("handover_sha256"))
+    return load_tensors(path)[0]
 
 
 def load_data(spec: dict, root: Path | None, world: World) -> Data:
@@ -62,15 +69,41 @@ def load_data(spec: dict, root: Path | None, world: World) -> Data:
     return load(spec["dataset"], source=settings["source"], root=root, **caps, workers=workers)
 
 
-def run(spec: dict, out: Path, data_root: Path | None, *, save_every: float = 300.0) -> None:
+def finished(out: Path, spec: dict) -> bool:
+    """Whether a complete result of this spec and of this code lies there."""
+    try:
+        manifest = sealed.read(out / "train.json")
+        sealed.require(out / "model.safetensors", manifest["model_sha256"])
+        return manifest["spec"] == spec and sources().items() <= manifest["provenance"]["files"].items()
+    except (UserError, KeyError):
+        return False
+
+
+def run(spec: dict, out: Path, data_root: Path | None, *, save_every: float = 300.0, wait: float = math.inf) -> None:
     """Train, then publish the results."""
     stopping: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: stopping.append(number))
-    started, (world, device) = time.time(), join()
-    watch = Stopwatch(device, world.size)
-    method_class = load_method(spec["method"])
+    started, method_class = time.time(), load_method(spec["method"])
     text = json.dumps(spec, sort_keys=True, separators=(",", ":"))
-    resume = Resume(out / "state", f"{text} {fingerprint()}", writes=world.first)
+
+    def check_stop() -> None:
+        if stopping:
+            raise Stopped("stopped while another process was training this run")
+
+    # The run before the device: who waits for another process of this run must not hold a GPU meanwhile.
+    resume = Resume(out / "state", f"{text} {fingerprint()}", wait=wait, waiting=check_stop, writes=first_process())
+    world, device = join()
+    watch = Stopwatch(device, world.size)
+    [done] = world.any(resume.waited and finished(out, spec))
+    if done:  # by the process that was waited for: one that outlived its Snakemake
+        print("finished by another process")
+        resume.clear()
+        world.leave()
+        return
+    if world.first:
+        for name in RESULTS:
+            for stray in out.glob(f".{name}.*"):  # half of a file, written by a process that was killed
+                stray.unlink()
     data = load_data(spec, data_root, world)
     method = method_class(spec, data, device=device, parent=load_parent(out, spec.get("parent")))
     try:
@@ -88,7 +121,8 @@ def run(spec: dict, out: Path, data_root: Path | None, *, save_every: float = 30
 def publish(spec: dict, out: Path, data: Data, outcome: Outcome, method, made_by: dict) -> None:
     """Write the results; the manifest comes last, so that a folder with a manifest is complete."""
     write_text(out / "spec.json", json.dumps(spec, indent=2, sort_keys=True) + "\n")
-    write_text(out / "history.jsonl", "".join(json.dumps(record) + "\n" for record in outcome.history))
+    history = "".join(json.dumps(record) + "\n" for record in outcome.history)
+    write_text(out / "history.jsonl", history)
     best = outcome.best
     manifest = {
         "spec": spec,
@@ -98,6 +132,7 @@ def publish(spec: dict, out: Path, data: Data, outcome: Outcome, method, made_by
         "validation_robust": best["robust"],
         "report": best["report"],
         "model_sha256": save_model(method.net, spec, out / "model.safetensors", best["tensors"]),
+        "history_sha256": hashlib.sha256(history.encode()).hexdigest(),
         "provenance": made_by,
     }
     silent = sum(int((t == torch.inf).sum()) for name, t in best["tensors"].items() if name.endswith("running_var"))
@@ -105,7 +140,7 @@ def publish(spec: dict, out: Path, data: Data, outcome: Outcome, method, made_by
         manifest["silent_channels"] = silent  # their variance overflowed: see methods.checkpoint.sound
     if outcome.handed_over:
         manifest["handover_sha256"] = save_tensors(outcome.handed_over, out / "handover.safetensors")
-    write_json(out / "train.json", manifest)
+    sealed.write(out / "train.json", manifest)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -118,15 +153,32 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--data-root", type=Path, default=Path(root) if root else None, help="where data sets lie (default: $SUITE_DATA_ROOT)"
     )
-    parser.add_argument("--save-every", type=float, default=300.0, metavar="SECONDS", help="how often the resumable state is saved")
+    parser.add_argument(
+        "--save-every",
+        type=float,
+        default=os.environ.get("SUITE_SAVE_EVERY", 300.0),
+        metavar="SECONDS",
+        help="how often the resumable state is saved (default: $SUITE_SAVE_EVERY, else 300)",
+    )
+    parser.add_argument(
+        "--wait",
+        type=float,
+        default=math.inf,
+        metavar="SECONDS",
+        help="how long to wait for another process that trains this run (default: as long as it takes)",
+    )
     options = parser.parse_args(arguments)
     try:
         spec = parse_spec(options.spec)
         if (count := processes(spec, os.environ)) > 1 and not launched():
             return launch(count, "methods.train", sys.argv[1:] if arguments is None else arguments)
-        run(spec, options.out, options.data_root, save_every=options.save_every)
+        run(spec, options.out, options.data_root, save_every=options.save_every, wait=options.wait)
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:  # a full disk, a folder that cannot be written
+        where = f"{error.filename or options.out}: {error.strerror or error}"
+        print(f"error: {where}; mend that and run the same command again: what was saved is kept", file=sys.stderr)
         return 2
     except Stopped as stopped:
         print(stopped, file=sys.stderr)

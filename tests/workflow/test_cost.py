@@ -11,7 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
 from methods import data as real_data
-from methods import eval_spec, models, probe
+from methods import eval_spec, models, probe, sealed
 from methods.checkpoint import Resume
 from methods.loop import train
 from tests.baselines.test_contract import make
@@ -149,7 +149,7 @@ def test_a_probe_becomes_a_cost_and_its_error_is_told(tmp_path, capsys, monkeypa
         manifest.parent.mkdir(parents=True)
         threads = 1 if number < 2 else 64
         seconds = 2 * cost.of_run(demo, run, device).train
-        manifest.write_text(json.dumps({"provenance": {**made, "threads": threads, "wall_seconds": seconds}}))
+        sealed.write(manifest, {"provenance": {**made, "threads": threads, "wall_seconds": seconds}})
     code, out, _ = call(capsys, "--directory", str(tmp_path), "--data-root", str(tmp_path), "--scale", "paper", "--table", "bn_ablation")
     assert code == 0
     assert "finished trainings of scale demo: median 0.50, four of five between 0.50 and 0.50 (2 of them)" in out
