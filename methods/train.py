@@ -25,6 +25,7 @@ from methods.api import load_method
 from methods.atomic import write_text
 from methods.checkpoint import Resume, load_tensors, save_model, save_tensors
 from methods.data import Data, load
+from methods.device import kind
 from methods.errors import UserError
 from methods.launch import launch, processes
 from methods.loop import Outcome, Stopped, train
@@ -83,6 +84,7 @@ def run(spec: dict, out: Path, data_root: Path | None, *, save_every: float = 30
     """Train, then publish the results."""
     stopping: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: stopping.append(number))
+    kind()  # a GPU that is missing is told before anything is touched
     started, method_class = time.time(), load_method(spec["method"])
     text = json.dumps(spec, sort_keys=True, separators=(",", ":"))
 
