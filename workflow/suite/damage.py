@@ -4,6 +4,7 @@ Manifests, histories and evaluations are small and all checked; of the large fil
 checked when they are read.
 """
 
+import contextlib
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -17,15 +18,13 @@ def find(plan: Plan, folder: Path) -> Iterator[tuple[str, str]]:
     """(file that has to be made anew, what is wrong) for all damage among the results of a plan."""
     awaited = {run.parent for run in plan.runs.values() if not (folder / paths.train_manifest(run.name)).is_file()}
     for run in plan.runs:
-        try:
-            if (folder / paths.train_manifest(run)).is_file():
-                _check_training(plan, run, folder, awaited=run in awaited)
-        except Damaged as error:
-            yield paths.train_manifest(run), str(error)
-        for name in evaluations(plan, run):
+        checks = {paths.train_manifest(run): partial(_check_training, plan, run, folder, awaited=run in awaited)}
+        checks |= {name: partial(sealed.read, folder / name) for name in evaluations(plan, run)}
+        for name, check in checks.items():
             try:
-                if (folder / name).is_file():
-                    sealed.read(folder / name)
+                check()
+            except FileNotFoundError:  # not made yet
+                continue
             except Damaged as error:
                 yield name, str(error)
 
@@ -61,7 +60,8 @@ def checked_model(run: str, folder: Path) -> Path:
         return check_model(run, folder)
     except Damaged:
         manifest = folder / paths.train_manifest(run)
-        manifest.replace(manifest.with_name(f"{manifest.name}.damaged"))
+        with contextlib.suppress(FileNotFoundError):  # another reader was first
+            manifest.replace(manifest.with_name(f"{manifest.name}.damaged"))
         raise
 
 

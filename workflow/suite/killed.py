@@ -11,7 +11,7 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 from workflow.suite import damage
@@ -36,14 +36,14 @@ def at_work(folder: Path, clean: Callable[[], None]) -> Iterator[bool]:
         os.close(descriptor)
 
 
-def clean(plan: Plan, folder: Path) -> list[str]:
+def clean(plan: Plan, folder: Path, damaged: Collection[str] = ()) -> list[str]:
     """Remove what the dead left of Snakemake's own notes; returns the finished results that they had marked as unfinished."""
     shutil.rmtree(folder / STATE / "locks", ignore_errors=True)
     kept = []
     for name, check in damage.checks_of(plan, folder).items():
         # Snakemake makes anew what is marked and there. A result that proves itself by its checksum was only not heard of: the job
         # outlived its Snakemake.
-        if (mark := marker(folder, name)).exists():
+        if name not in damaged and (mark := marker(folder, name)).exists():
             with contextlib.suppress(Damaged):
                 check()
                 mark.unlink()

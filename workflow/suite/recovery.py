@@ -23,9 +23,10 @@ def around(workflow: Any, plan: Plan, *, logger: logging.Logger, failure: type[E
     logging.raiseExceptions = False  # a log that cannot be written should not drown what is said on the terminal
 
     def clean() -> None:
-        for name in killed.clean(plan, folder):
+        damaged = dict(damage.find(plan, folder))
+        for name in killed.clean(plan, folder, damaged):
             logger.info(f"{name}: was finished though its Snakemake was killed; kept")
-        for name, message in damage.find(plan, folder):
+        for name, message in damaged.items():
             logger.warning(message)
             killed.unfinished(folder, name)
 
