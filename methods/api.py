@@ -3,6 +3,9 @@
 A method is one file with a literal RECIPE and a class METHOD derived from `Method`; it overrides what it does differently. The network
 is always plain (see methods.layers): what is trained instead of its weights are makers. The loop calls, per step: `loss`, backward,
 `pull`, the optimiser, `after_step`, `push`; per epoch: validation on `validated()`, `after_epoch`.
+
+Several processes can train a method together (methods.parallel) if its loss is a mean over the images of its batch, plus what does not
+depend on them, and if random numbers for images are drawn by `methods.part.drawn`; everything else may be drawn and decided as by one.
 """
 
 from __future__ import annotations
@@ -167,6 +170,15 @@ class Method:
         made = {id(conv.weight) for conv, _ in self.realisation.pairs}
         own = [p for p in self.net.parameters() if p.requires_grad and id(p) not in made]
         return own + [p for maker in self.realisation.makers.values() for p in maker.parameters() if p.requires_grad]
+
+    def decided(self) -> dict[str, Tensor]:
+        """The numbers that training goes on from: all but the made weights, which follow from them."""
+        made = {f"net.{layer}.weight" for layer in self.realisation.makers}
+        return {name: t for name, t in self.tensors().items() if t.is_floating_point() and name not in made}
+
+    def parameters(self) -> list[nn.Parameter]:
+        """Everything that backward may leave a gradient on: of the network and of the makers."""
+        return [*self.net.parameters(), *(p for maker in self.realisation.makers.values() for p in maker.parameters())]
 
     def push(self) -> None:
         """Write the made weights into the network."""

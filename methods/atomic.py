@@ -1,21 +1,24 @@
 """Files that are either complete or absent: written beside their final name, flushed to disk, then renamed over it."""
 
+import contextlib
 import json
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 
-@contextmanager
+@contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary sibling to write to; it becomes `path` when the block ends well and vanishes otherwise."""
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    while True:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileNotFoundError):  # another process has removed the empty folder in between
+            handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+            break
     os.close(handle)
     temporary = Path(name)
     try:
@@ -31,7 +34,7 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
-@contextmanager
+@contextlib.contextmanager
 def scratch_folder(parent: Path) -> Iterator[Path]:
     """A hidden temporary folder under `parent` (same file system, so its contents can be renamed into place)."""
     parent = Path(parent)

@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from methods.attacks import loss_and_sign
+from methods.part import Part, drawn, part_of
 
 PAD = 4  # pixels on each side; offsets 0..7 are drawn, 8 never, as in the official code
 FILL = 0.5  # grey padding of the image, where the loader's own augmentation pads with black
@@ -41,12 +42,17 @@ class Canvas:
             return self.store[index]
         full = self.store[index].repeat_interleave(POOL, 2).repeat_interleave(POOL, 3)
         if self.visited < self.samples:
-            fresh = torch.empty_like(full).uniform_(-self.eps, self.eps, generator=generator)
+            shape, (low, high) = full.shape[1:], (-self.eps, self.eps)
+            fresh = drawn(generator, len(full), lambda n: full.new_empty((n, *shape)).uniform_(low, high, generator=generator))
             full = torch.where(self.seen[index].view(-1, 1, 1, 1), full, fresh)
         return full
 
-    def write(self, index: Tensor, full: Tensor) -> None:
-        self.store[index] = F.avg_pool2d(full, POOL) if self.pooled else full
+    def write(self, index: Tensor, full: Tensor, part: Part | None = None) -> None:
+        """Keep canvases; every process those of the whole batch, since its images will be another's in the next epoch."""
+        kept = F.avg_pool2d(full, POOL) if self.pooled else full
+        if part is not None:
+            index, kept = part.whole(index), part.whole(kept)
+        self.store[index] = kept
         self.seen[index] = True
         self.visited += len(index)
 
@@ -68,7 +74,16 @@ def windows(h: Tensor, w: Tensor, flip: Tensor, height: int, width: int) -> tupl
 
 
 def atta_step(
-    net: nn.Module, x: Tensor, y: Tensor, canvas: Tensor, *, rows: Tensor, columns: Tensor, eps: float, alpha: float
+    net: nn.Module,
+    x: Tensor,
+    y: Tensor,
+    canvas: Tensor,
+    *,
+    rows: Tensor,
+    columns: Tensor,
+    eps: float,
+    alpha: float,
+    part: Part | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The augmented clean batch, its adversarial batch, and the canvases with the new perturbations written into their windows."""
     batch = torch.arange(len(x), device=x.device).view(-1, 1, 1, 1)
@@ -77,7 +92,7 @@ def atta_step(
     layout = torch.channels_last if x.is_contiguous(memory_format=torch.channels_last) else torch.contiguous_format
     x = F.pad(x, (PAD,) * 4, value=FILL)[window].contiguous(memory_format=layout)
     delta = canvas[window].contiguous(memory_format=layout)
-    _, sign = loss_and_sign(net, x + delta, y)  # not clipped to [0, 1] before the gradient is taken
+    _, sign = loss_and_sign(net, x + delta, y, part)  # not clipped to [0, 1] before the gradient is taken
     delta = (delta + alpha * sign).clamp_(-eps, eps)
     delta = (x + delta).clamp_(0, 1) - x
     canvas = canvas.clone()
@@ -94,13 +109,17 @@ class Atta:
     def draw(self, count: int, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
         """Vertical and horizontal offsets and mirror bits of `count` windows."""
         highs = (2 * PAD, 2 * PAD, 2)
-        return tuple(torch.randint(high, (count,), generator=generator, device=generator.device) for high in highs)
+
+        def draw(high: int) -> Tensor:
+            return drawn(generator, count, lambda n: torch.randint(high, (n,), generator=generator, device=generator.device))
+
+        return tuple(draw(high) for high in highs)
 
     def __call__(self, net: nn.Module, x: Tensor, y: Tensor, index: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """(augmented clean batch, adversarial batch) of un-augmented images x."""
-
+        part = part_of(generator)
         rows, columns = windows(*self.draw(len(x), generator), *x.shape[2:])
         before = self.canvas.read(index, generator)
-        x, adv, after = atta_step(net, x, y, before, rows=rows, columns=columns, eps=self.eps, alpha=self.alpha)
-        self.canvas.write(index, after)
+        x, adv, after = atta_step(net, x, y, before, rows=rows, columns=columns, eps=self.eps, alpha=self.alpha, part=part)
+        self.canvas.write(index, after, part)
         return x, adv

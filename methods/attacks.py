@@ -13,6 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from methods.part import Part, drawn, part_of
+
 
 def radius(text: str | int | float) -> float:
     """'8/255' or a number, as a float."""
@@ -44,15 +46,16 @@ def uniform_start(x: Tensor, eps: float, u: Tensor) -> Tensor:
 def draw_like(x: Tensor, generator: torch.Generator, *, normal: bool = False) -> Tensor:
     """Uniform (or normal) noise of x's shape and memory layout; the numbers do not depend on the layout."""
     make = torch.randn if normal else torch.rand
-    noise = make(x.shape, generator=generator, device=x.device, dtype=x.dtype)
+    shape = x.shape[1:]
+    noise = drawn(generator, len(x), lambda n: make((n, *shape), generator=generator, device=x.device, dtype=x.dtype))
     return noise.contiguous(memory_format=torch.channels_last) if x.is_contiguous(memory_format=torch.channels_last) else noise
 
 
-def loss_and_sign(net: nn.Module, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """Cross-entropy per sample and the sign of the input gradient of its mean."""
+def loss_and_sign(net: nn.Module, x: Tensor, y: Tensor, part: Part | None = None) -> tuple[Tensor, Tensor]:
+    """Cross-entropy per sample and the sign of the input gradient of its mean (over the whole batch where x is a part of one)."""
     x = x.detach().requires_grad_()
     losses = F.cross_entropy(net(x), y, reduction="none")
-    (grad,) = torch.autograd.grad(losses.mean(), x)
+    (grad,) = torch.autograd.grad(losses.mean() if part is None else losses.sum() / part.total, x)
     return losses.detach(), grad.sign_()
 
 
@@ -76,15 +79,16 @@ def pgd(
     if eps == 0:
         return x
     adv = uniform_start(x, eps, draw_like(x, generator)) if start == "uniform" else x
+    part = part_of(generator)
     if pick == "last":
         for _ in range(steps):
-            _, sign = loss_and_sign(net, adv, y)
+            _, sign = loss_and_sign(net, adv, y, part)
             adv = project(adv + alpha * sign, x, eps)
         return adv
     best, best_loss = x, torch.zeros(len(x), device=x.device)
     for t in range(steps):
         if t + 1 < steps:
-            losses, sign = loss_and_sign(net, adv, y)
+            losses, sign = loss_and_sign(net, adv, y, part)
         else:
             with torch.no_grad():
                 losses = F.cross_entropy(net(adv), y, reduction="none")

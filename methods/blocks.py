@@ -7,8 +7,9 @@ number of threads may round differently.)
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-import json
+import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from methods.atomic import write_json
+from methods import sealed
 from methods.autoattack import attack_block
 from methods.errors import UserError
 from methods.eval_result import BlockResult, decode, encode
@@ -51,8 +52,9 @@ class Store:
         for path in paths:
             if path is not None:
                 path.unlink(missing_ok=True)
-        if self.folder is not None and self.folder.is_dir() and not any(self.folder.iterdir()):
-            self.folder.rmdir()
+        if self.folder is not None:
+            with contextlib.suppress(OSError):  # not there, or not empty
+                self.folder.rmdir()
 
 
 @dataclass(kw_only=True)
@@ -68,21 +70,22 @@ class Work:
 
     @classmethod
     def resume(cls, spec: EvalSpec, path: Path | None) -> Work:
-        """The saved state, or a fresh one. A file that cannot be read is as good as none: the block is computed again."""
+        """The saved state, or a fresh one. A damaged file is named and as good as none: the block is computed again."""
         fresh = cls(spec=spec, path=path)
         if path is None or not path.exists():
             return fresh
         try:
-            saved = json.loads(path.read_text())
-            broken = list(decode(saved.pop("broken_by")))
-            return cls(spec=spec, path=path, broken=broken, **saved)
-        except (OSError, ValueError, TypeError, LookupError, AttributeError):
+            saved = sealed.read(path)
+        except UserError:
+            print(f"warning: {path} is damaged; the block is computed again", file=sys.stderr, flush=True)
             return fresh
+        kept = {key: saved[key] for key in ("done", "warnings", "seconds")}
+        return cls(spec=spec, path=path, broken=list(decode(saved["broken_by"])), **kept)
 
     def save(self) -> None:
         if self.path is not None:
             kept = {"done": self.done, "warnings": self.warnings, "seconds": self.seconds}
-            write_json(self.path, kept | {"broken_by": encode(self.broken, self.spec)})
+            sealed.write(self.path, kept | {"broken_by": encode(self.broken, self.spec)})
 
 
 def evaluate_blocks(

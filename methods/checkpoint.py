@@ -12,6 +12,7 @@ import io
 import json
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -98,13 +99,17 @@ def fill(net: torch.nn.Module, tensors: dict[str, Tensor], where: str) -> None:
 class Resume:
     """The resumable state of one run: two generations of one file, each with its checksum in front, under a lock.
 
-    A torn or corrupted newer file falls back to the older one; a state of another spec or of other code (`key`) is never resumed.
+    A torn or corrupted newer file falls back to the older one; a state of another spec or of other code (`key`) is never resumed. Of the
+    processes that train a run together one `writes` it, under the lock; the others only read.
     """
 
-    def __init__(self, folder: Path, key: str, *, wait: float = 0.0):
-        self.folder, self.key = folder, key
+    def __init__(self, folder: Path, key: str, *, wait: float = 0.0, waiting: Callable[[], None] = lambda: None, writes: bool = True):
+        """Take the lock, after `wait` seconds at the most; `waiting` is called meanwhile and may raise."""
+        self.folder, self.key, self.writes = folder, key, writes
         self.files = (folder / "state.new", folder / "state.old")
         self.waited = False
+        if not writes:
+            return
         deadline = time.monotonic() + wait
         while not self._locked():
             if time.monotonic() >= deadline:
@@ -112,6 +117,7 @@ class Resume:
             if not self.waited:
                 print(f"{folder}: another process is training this run; waiting for it", flush=True)
             self.waited = True
+            waiting()
             time.sleep(0.2)
 
     def _locked(self) -> bool:
@@ -131,6 +137,8 @@ class Resume:
         return False
 
     def save(self, state: dict[str, Any]) -> None:
+        if not self.writes:
+            return
         buffer = io.BytesIO()
         torch.save({"key": self.key, "state": state}, buffer)
         payload = buffer.getvalue()
@@ -156,6 +164,8 @@ class Resume:
 
     def clear(self) -> None:
         """Remove the state once the run's results are safe."""
+        if not self.writes:
+            return
         # All files, since a killed process may have left a temporary one; the lock last, before one that waits can put its own there.
         for file in sorted(self.folder.iterdir(), key=lambda file: file.name == "lock"):
             file.unlink(missing_ok=True)

@@ -23,8 +23,8 @@ from methods.errors import UserError
 DEVICES = ("auto", "cpu", "cuda")
 
 
-def device() -> torch.device:
-    """The device named by SUITE_DEVICE: auto (a GPU if there is one), cpu, or cuda (an error without one)."""
+def kind() -> str:
+    """What SUITE_DEVICE asks for, "cpu" or "cuda": auto (a GPU if there is one), cpu, or cuda (an error without one)."""
     wanted = os.environ.get("SUITE_DEVICE", "auto")
     if wanted not in DEVICES:
         raise UserError(f"SUITE_DEVICE={wanted}; allowed: {', '.join(DEVICES)}")
@@ -32,16 +32,24 @@ def device() -> torch.device:
         raise UserError(
             "this scale needs a GPU and torch sees none; choose a smaller scale, or pass --config allow_cpu=true to train on the CPU"
         )
-    if wanted == "cpu" or not torch.cuda.is_available():
-        return torch.device("cpu")
-    return _own_gpu()
+    return "cpu" if wanted == "cpu" or not torch.cuda.is_available() else "cuda"
+
+
+def device() -> torch.device:
+    """The device that this process computes on."""
+    return torch.device("cpu") if kind() == "cpu" else _own_gpu()
 
 
 @cache  # one GPU per process, taken at the first call
 def _own_gpu() -> torch.device:
-    index, _ = claim(visible(os.environ, torch.cuda.device_count()), lock_folder(os.environ))
+    [index] = own_gpus(1)
     torch.cuda.set_device(index)
     return torch.device("cuda", index)
+
+
+def own_gpus(count: int) -> list[int]:
+    """Numbers, as torch counts, of so many GPUs that are this process's until it ends."""
+    return [index for index, _ in claim_all(visible(os.environ, torch.cuda.device_count()), lock_folder(os.environ), count)]
 
 
 def visible(environ: Mapping[str, str], count: int) -> list[str]:
@@ -59,11 +67,23 @@ def lock_folder(environ: Mapping[str, str]) -> Path:
 
 def claim(names: Sequence[str], folder: Path, *, pause: float = 1.0) -> tuple[int, int]:
     """Wait for a free GPU; returns its position in `names` and a descriptor that holds it until closed or until the process ends."""
+    return claim_all(names, folder, 1, pause=pause)[0]
+
+
+def claim_all(names: Sequence[str], folder: Path, count: int, *, pause: float = 1.0) -> list[tuple[int, int]]:
+    """Wait until `count` GPUs are free at once. None is kept meanwhile, so that two jobs cannot each hold what the other needs."""
+    if count > len(names):
+        raise UserError(f"this run asks for {count} GPUs and torch sees {len(names)}; see 'gpus_per_run' in workflow/config/suite.yaml")
     waiting = False
     while True:
+        held = []
         for index, name in enumerate(names):
             if (descriptor := _lock(folder, name)) is not None:
-                return index, descriptor
+                held.append((index, descriptor))
+                if len(held) == count:
+                    return held
+        for _, descriptor in held:
+            os.close(descriptor)
         if not waiting:
             print(f"waiting: other jobs hold the GPUs {', '.join(names)} ({folder})", file=sys.stderr, flush=True)
             waiting = True

@@ -5,13 +5,12 @@ A shard file holds whole blocks. Merging puts the blocks of all shards in order;
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from methods import eval_spec
+from methods import eval_spec, sealed
 from methods.errors import UserError
 from methods.eval_spec import EvalSpec
 
@@ -193,12 +192,9 @@ def merge(paths: Sequence[Path]) -> Result:
 
 
 def _read_shard(path: Path) -> dict[str, Any]:
-    try:
-        shard = json.loads(path.read_text())
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise UserError(f"{path}: not a readable shard file ({error})") from error
+    shard = sealed.read(path)
     needed = ("format", "spec", "total", "data", "fingerprint", "model", "blocks")
-    missing = [key for key in needed if not isinstance(shard, dict) or key not in shard]
+    missing = [key for key in needed if key not in shard]
     if missing:
         raise UserError(f"{path}: not a shard of an evaluation: the key '{missing[0]}' is missing")
     if shard["format"] != FORMAT:

@@ -83,7 +83,8 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except OSError as error:  # a folder that cannot be written, a full disk
-        print(f"error: {error.filename or options}: {error.strerror or error}", file=sys.stderr)
+        where = f"{error.filename or options.out}: {error.strerror or error}"
+        print(f"error: {where}; mend that and run the same command again: finished blocks are kept", file=sys.stderr)
         return 2
     return 0
 

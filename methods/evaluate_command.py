@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from methods import eval_result, eval_spec
+from methods import eval_result, eval_spec, sealed
 from methods.atomic import write_json
 from methods.errors import UserError
 from methods.eval_spec import EvalSpec
@@ -31,7 +30,7 @@ def parser(description: str) -> argparse.ArgumentParser:
     commands = top.add_subparsers(required=True, metavar="COMMAND")
 
     one = commands.add_parser("run", help="evaluate one shard of a trained run", description=eval_spec.__doc__, **plain)
-    one.add_argument("--run", type=Path, required=True, metavar="DIR", help="folder of the run (spec.json, model.safetensors)")
+    one.add_argument("--run", type=Path, required=True, metavar="DIR", help="folder of the run (train.json, model.safetensors)")
     one.add_argument("--spec", required=True, metavar="JSON", help="the evaluation, as JSON (described above)")
     one.add_argument("--shard", default="1/1", metavar="K/N", help="evaluate part K of N (1/N to N/N); default 1/1")
     one.add_argument("--out", type=Path, required=True, metavar="FILE", help="the shard's result; merge makes the final file of all shards")
@@ -85,20 +84,18 @@ def run(options: argparse.Namespace) -> None:
 
     spec = eval_spec.parse(options.spec)
     shard = _shard(options.shard)
-    trained = _read_json(options.run / "spec.json")
+    manifest = sealed.read(options.run / "train.json")
+    trained = manifest.get("spec")
     for key in ("dataset", "data"):
         if not isinstance(trained, dict) or key not in trained:
-            raise UserError(f"{options.run / 'spec.json'}: the key '{key}' is missing; it is not the spec of a run")
+            raise UserError(f"{options.run / 'train.json'}: the key 'spec.{key}' is missing; it is not the manifest of a run")
     path = options.run / "model.safetensors"
-    model = file_hash(path)
-    manifest = options.run / "train.json"
-    if manifest.exists() and _read_json(manifest).get("model_sha256", model) != model:
-        raise UserError(f"{path}: not the file that train.json describes (its SHA-256 is {model}); train this run again")
+    model = sealed.require(path, manifest.get("model_sha256"))
     net = load_model(path)
     wanted = trained["data"]
     data = load(trained["dataset"], source=wanted["source"], root=options.data_root, train=wanted.get("train"), val=wanted.get("val"))
     value, finish = shard_result(net, data, spec, shard, model=model, work=options.out.parent / "blocks")
-    write_json(options.out, value)
+    sealed.write(options.out, value)
     finish()
 
 
@@ -135,7 +132,7 @@ def shard_result(
 
 
 def merge(options: argparse.Namespace) -> None:
-    write_json(options.out, eval_result.merge(options.shards).to_json())
+    sealed.write(options.out, eval_result.merge(options.shards).to_json())
 
 
 def evaluate_file(options: argparse.Namespace) -> None:
@@ -162,11 +159,11 @@ def evaluate_file(options: argparse.Namespace) -> None:
     net = read_network(options.model, options.net, fold=options.fold)
     data = load(options.dataset, source=options.source, root=options.data_root)
     work = options.out and options.out.with_name(f".{options.out.name}.blocks")
-    value, finish = shard_result(net, data, spec, (1, 1), model=file_hash(options.model), work=work)
+    value, finish = shard_result(net, data, spec, (1, 1), model=sealed.file_hash(options.model), work=work)
     blocks = [eval_result.read_block(block) for block in value["blocks"]]
     result = eval_result.summarise(spec, blocks, data=value["data"], model=value["model"])
     if options.out:
-        write_json(options.out, result.to_json())
+        sealed.write(options.out, result.to_json())
         finish()
     print(summary(result))
 
@@ -183,7 +180,7 @@ def summary(result: eval_result.Result) -> str:
 
 def export(options: argparse.Namespace) -> None:
     entry = model_info(
-        _read_json(options.result),
+        sealed.read(options.result),
         dataset=options.dataset,
         name=options.name,
         architecture=options.architecture,
@@ -195,14 +192,6 @@ def export(options: argparse.Namespace) -> None:
         additional_data=options.additional_data,
     )
     write_json(options.out, entry)
-
-
-def file_hash(path: Path) -> str:
-    try:
-        with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror})") from error
 
 
 def _shard(text: str) -> tuple[int, int]:
@@ -217,10 +206,3 @@ def _parse_json(text: str, where: str) -> Any:
         return json.loads(text)
     except json.JSONDecodeError as error:
         raise UserError(f"{where}: not JSON ({error})") from error
-
-
-def _read_json(path: Path) -> Any:
-    try:
-        return _parse_json(path.read_text(), str(path))
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: cannot be read ({error})") from error

@@ -21,11 +21,14 @@ FILE_SECONDS = 3.0
 
 
 class Heartbeat:
-    """Counts optimiser steps of a run; `done` of them were made by earlier processes, which say nothing about this one's speed."""
+    """Counts optimiser steps of a run; `done` of them were made by earlier processes, which say nothing about this one's speed.
+
+    Without a path and a stream it keeps to itself.
+    """
 
     def __init__(
         self,
-        path: Path,
+        path: Path | None,
         *,
         epochs: int,
         steps: int,
@@ -55,6 +58,8 @@ class Heartbeat:
             print("\r\033[K", end="", file=self.terminal, flush=True)
 
     def _write(self, done: int, now: float) -> None:
+        if self.path is None:
+            return
         value = {"epochs": self.epochs, "steps": self.steps, "done": done, "begun": self.begun, "started": self.started, "updated": now}
         value |= {"pid": os.getpid(), "host": platform.node()}
         temporary = self.path.with_name(f".{self.path.name}")  # one name: the state folder is locked by this process

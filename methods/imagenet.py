@@ -7,6 +7,7 @@ a label is the position in that list.
 import hashlib
 import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -14,7 +15,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from methods.errors import UserError
-from methods.split import Batch, Pool, Split, generator, unit
+from methods.split import Batch, Pool, Split, generator, unit, within
 from methods.torchvision_shim import torchvision
 
 WNIDS = tuple((Path(__file__).parent / "imagenet100_wnids.txt").read_text().split())
@@ -79,20 +80,26 @@ class FolderSplit(Split):
 
     def gather(self, index: Tensor, device: str | torch.device = "cpu") -> Tensor:
         photographs = _Photographs(self.paths, self.size, "none", (None, 0))
-        return unit(_readable(_stack([photographs[i] for i in index.tolist()])).to(device))
+        return unit(_readable(_stack([photographs[i] for i in index.tolist()], self.size)).to(device))
 
     def _read(
-        self, chunks: list[tuple[int, Tensor]], stream: tuple[int | None, int], augment: str, device: torch.device
+        self,
+        chunks: list[tuple[int, Tensor]],
+        stream: tuple[int | None, int],
+        augment: str,
+        device: torch.device,
+        share: tuple[int, int],
     ) -> Iterator[Batch]:
+        own = [index[within(len(index), share)] for _, index in chunks]
         loader = DataLoader(
             _Photographs(self.paths, self.size, augment, stream),
-            batch_sampler=[index.tolist() for _, index in chunks],
+            batch_sampler=[index.tolist() for index in own],
             num_workers=min(self.workers, len(chunks)),
-            collate_fn=_stack,
+            collate_fn=partial(_stack, size=self.size),
             pin_memory=device.type == "cuda",
             generator=torch.Generator(),  # else every epoch would take a number from the global generator
         )
-        for (_, index), images in zip(chunks, loader, strict=True):
+        for index, images in zip(own, loader, strict=True):
             x = unit(_readable(images).to(device, non_blocking=True))
             yield Batch(x, self.labels[index].to(device), index.to(device))
 
@@ -133,9 +140,11 @@ class _Photographs(Dataset):
             torch.default_generator.set_state(before)
 
 
-def _stack(items: list[Tensor | str]) -> Tensor | str:
+def _stack(items: list[Tensor | str], size: int) -> Tensor | str:
     messages = [item for item in items if isinstance(item, str)]
-    return messages[0] if messages else torch.stack(items)
+    if messages or not items:
+        return messages[0] if messages else torch.empty((0, 3, size, size), dtype=torch.uint8)
+    return torch.stack(items)
 
 
 def _readable(images: Tensor | str) -> Tensor:

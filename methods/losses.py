@@ -46,7 +46,8 @@ def trades_loss(clean: Tensor, adversarial: Tensor, y: Tensor, beta: float) -> t
     # The target in logarithms: equal in value, but its gradient stays finite where a probability underflows to 0, as the large logits of
     # an untrained +-1 network make it do (the official expression gives NaN there).
     kl = F.kl_div(F.log_softmax(adversarial, 1), F.log_softmax(clean, 1), reduction="sum", log_target=True)
-    return ce + beta / len(y) * kl, {"ce": ce.detach(), "kl": kl.detach() / len(y)}
+    images = max(len(y), 1)  # a part of a batch may be empty (methods.part)
+    return ce + beta / images * kl, {"ce": ce.detach(), "kl": kl.detach() / images}
 
 
 def accuracy(logits: Tensor, y: Tensor) -> Tensor:

@@ -49,11 +49,12 @@ class Split(ABC):
         augment: str = "none",
         device: str | torch.device = "cpu",
         start: int = 0,
+        share: tuple[int, int] = (0, 1),
         drop_last: bool = False,
     ) -> Iterator[Batch]:
         """The batches of one epoch from number `start` on; without a seed in the split's own order.
 
-        `augment="none"` is the test transform.
+        `augment="none"` is the test transform. `share=(k, n)` gives part k of n of each batch, with the images that the whole has there.
         """
         if augment not in self.augments:
             raise ValueError(f"augment={augment!r}; this data set has {', '.join(self.augments)}")
@@ -67,13 +68,18 @@ class Split(ABC):
             order = torch.randperm(count, generator=generator(seed, "order", epoch))
         stop = count - count % batch if drop_last else count
         chunks = [(number, order[number * batch : (number + 1) * batch]) for number in range(-(-stop // batch))]
-        return self._read(chunks[start:], (seed, epoch), augment, torch.device(device))
+        return self._read(chunks[start:], (seed, epoch), augment, torch.device(device), share)
 
     @abstractmethod
     def _read(
-        self, chunks: list[tuple[int, Tensor]], stream: tuple[int | None, int], augment: str, device: torch.device
+        self,
+        chunks: list[tuple[int, Tensor]],
+        stream: tuple[int | None, int],
+        augment: str,
+        device: torch.device,
+        share: tuple[int, int],
     ) -> Iterator[Batch]:
-        """The numbered chunks of indices as batches on the device; `stream` is (seed, epoch)."""
+        """The share of the numbered chunks of indices as batches on the device; `stream` is (seed, epoch)."""
 
     @abstractmethod
     def gather(self, index: Tensor, device: str | torch.device = "cpu") -> Tensor:
@@ -102,7 +108,12 @@ class TensorSplit(Split):
         return unit(self.images(device)[index.to(device)])
 
     def _read(
-        self, chunks: list[tuple[int, Tensor]], stream: tuple[int | None, int], augment: str, device: torch.device
+        self,
+        chunks: list[tuple[int, Tensor]],
+        stream: tuple[int | None, int],
+        augment: str,
+        device: torch.device,
+        share: tuple[int, int],
     ) -> Iterator[Batch]:
         images, (seed, epoch) = self.images(device), stream
         for number, index in chunks:
@@ -111,7 +122,8 @@ class TensorSplit(Split):
             x = images[index]
             if augment != "none":
                 x = AUGMENTS[augment](x, generator(seed, "augment", epoch, number))
-            yield Batch(unit(x), y, index)
+            here = within(len(index), share)  # after the draws, which are the whole batch's
+            yield Batch(unit(x[here]), y[here], index[here])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,6 +136,12 @@ class Pool:
     label: str  # what a person reads
     origin: str  # which copy it was read from
     sha256: Mapping[str, str]
+
+
+def within(total: int, share: tuple[int, int]) -> slice:
+    """Where part k of n of `total` images lies; sizes differ by at most one."""
+    k, n = share
+    return slice(total * k // n, total * (k + 1) // n)
 
 
 def unit(images: Tensor) -> Tensor:

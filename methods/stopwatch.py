@@ -11,11 +11,11 @@ class Stopwatch:
     """Adds up over the processes that worked at a run (a killed one counts up to the state it had saved).
 
     A GPU is held for the whole wall time; on the CPU the device's time is that of its cores, so it grows with busy threads and does not
-    with waiting.
+    with waiting. `devices` of them work alike at the run, of which this process has one.
     """
 
-    def __init__(self, device: torch.device):
-        self.cuda = device.type == "cuda"
+    def __init__(self, device: torch.device, devices: int = 1):
+        self.cuda, self.devices = device.type == "cuda", devices
         self.wall, self.cpu = time.monotonic(), time.process_time()
         self.before = {"wall_seconds": 0.0, "device_seconds": 0.0}
 
@@ -25,5 +25,5 @@ class Stopwatch:
 
     def read(self) -> dict[str, float]:
         wall = time.monotonic() - self.wall
-        here = {"wall_seconds": wall, "device_seconds": wall if self.cuda else time.process_time() - self.cpu}
+        here = {"wall_seconds": wall, "device_seconds": self.devices * (wall if self.cuda else time.process_time() - self.cpu)}
         return {name: round(self.before[name] + seconds, 3) for name, seconds in here.items()}

@@ -1,13 +1,17 @@
 """Train one run: `python -m methods.train --spec JSON --out DIR`.
 
 Writes spec.json, history.jsonl, model.safetensors (the deployable network of the best epoch), handover.safetensors where other runs start
-from this one, and, last of all, train.json. Killed at any moment and started again, it goes on from its last saved state.
+from this one, and, last of all, train.json. Killed at any moment and started again, it goes on from its last saved state. Several devices
+train it together where torchrun starts it, where SUITE_GPUS_PER_RUN names its data set ({"imagenet100": 4}), or where its batch norms are
+per device ('train.bn_devices').
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
+import math
 import os
 import signal
 import sys
@@ -16,17 +20,22 @@ from pathlib import Path
 
 import torch
 
+from methods import sealed
 from methods.api import load_method
-from methods.atomic import write_json, write_text
+from methods.atomic import write_text
 from methods.checkpoint import Resume, load_tensors, save_model, save_tensors
 from methods.data import Data, load
-from methods.device import device as chosen_device
+from methods.device import kind
 from methods.errors import UserError
+from methods.launch import launch, processes
 from methods.loop import Outcome, Stopped, train
-from methods.provenance import fingerprint, provenance
+from methods.parallel import World, first_process, join, launched
+from methods.provenance import fingerprint, provenance, sources
 from methods.stopwatch import Stopwatch
 
 REQUIRED = ("method", "dataset", "data", "arch", "lbn", "bn_affine", "normalize", "head_bias", "eps", "attack", "validate", "train", "seed")
+
+RESULTS = ("spec.json", "history.jsonl", "model.safetensors", "handover.safetensors", "train.json")
 
 
 def parse_spec(text: str) -> dict:
@@ -48,34 +57,74 @@ def load_parent(out: Path, parent: str | None) -> dict[str, torch.Tensor] | None
     found = [folder for folder in out.parent.glob(f"*.{parent}") if (folder / "train.json").exists()]
     if len(found) != 1:
         raise UserError(f"{out.parent}: the parent run {parent} is not finished there (found {len(found)} folders named *.{parent})")
-    return load_tensors(found[0] / "handover.safetensors")[0]
+    path = found[0] / "handover.safetensors"
+    sealed.require(path, sealed.read(found[0] / "train.json").get("handover_sha256"))
+    return load_tensors(path)[0]
 
 
-def load_data(spec: dict, root: Path | None) -> Data:
+def load_data(spec: dict, root: Path | None, world: World) -> Data:
     settings = spec["data"]
-    return load(spec["dataset"], source=settings["source"], root=root, train=settings.get("train"), val=settings.get("val"))
+    caps = {part: settings.get(part) for part in ("train", "val")}
+    # The processes of a run share the cores of their machine.
+    workers = max(1, min(8, len(os.sched_getaffinity(0)) // world.size)) if world.size > 1 else None
+    return load(spec["dataset"], source=settings["source"], root=root, **caps, workers=workers)
 
 
-def run(spec: dict, out: Path, data_root: Path | None, *, save_every: float = 300.0) -> None:
+def finished(out: Path, spec: dict) -> bool:
+    """Whether a complete result of this spec and of this code lies there."""
+    try:
+        manifest = sealed.read(out / "train.json")
+        sealed.require(out / "model.safetensors", manifest["model_sha256"])
+        return manifest["spec"] == spec and sources().items() <= manifest["provenance"]["files"].items()
+    except (UserError, KeyError):
+        return False
+
+
+def run(spec: dict, out: Path, data_root: Path | None, *, save_every: float = 300.0, wait: float = math.inf) -> None:
     """Train, then publish the results."""
     stopping: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: stopping.append(number))
-    started, device = time.time(), chosen_device()
-    watch = Stopwatch(device)
-    method_class = load_method(spec["method"])
+    kind()  # a GPU that is missing is told before anything is touched
+    started, method_class = time.time(), load_method(spec["method"])
     text = json.dumps(spec, sort_keys=True, separators=(",", ":"))
-    resume = Resume(out / "state", f"{text} {fingerprint()}")
-    data = load_data(spec, data_root)
+
+    def check_stop() -> None:
+        if stopping:
+            raise Stopped("stopped while another process was training this run")
+
+    # The run before the device: who waits for another process of this run must not hold a GPU meanwhile.
+    resume = Resume(out / "state", f"{text} {fingerprint()}", wait=wait, waiting=check_stop, writes=first_process())
+    world, device = join()
+    watch = Stopwatch(device, world.size)
+    [done] = world.any(resume.waited and finished(out, spec))
+    if done:  # by the process that was waited for: one that outlived its Snakemake
+        print("finished by another process")
+        resume.clear()
+        world.leave()
+        return
+    if world.first:
+        for name in RESULTS:
+            for stray in out.glob(f".{name}.*"):  # half of a file, written by a process that was killed
+                stray.unlink()
+    data = load_data(spec, data_root, world)
     method = method_class(spec, data, device=device, parent=load_parent(out, spec.get("parent")))
-    outcome = train(method, data, resume=resume, stop=lambda: bool(stopping), save_every=save_every, watch=watch)
-    publish(spec, out, data, outcome, method, {**provenance(device), "started": started, **watch.read()})
-    resume.clear()
+    try:
+        outcome = train(method, data, resume=resume, stop=lambda: bool(stopping), save_every=save_every, watch=watch, world=world)
+    except Stopped:
+        world.leave()
+        raise
+    if world.first:
+        made_by = {**provenance(device), "processes": world.size, "started": started, **watch.read()}
+        publish(spec, out, data, outcome, method, made_by)
+        resume.clear()
+    world.leave()
 
 
 def publish(spec: dict, out: Path, data: Data, outcome: Outcome, method, made_by: dict) -> None:
     """Write the results; the manifest comes last, so that a folder with a manifest is complete."""
     write_text(out / "spec.json", json.dumps(spec, indent=2, sort_keys=True) + "\n")
-    write_text(out / "history.jsonl", "".join(json.dumps(record) + "\n" for record in outcome.history))
+    history = "".join(json.dumps(record) + "\n" for record in outcome.history)
+    write_text(out / "history.jsonl", history)
     best = outcome.best
     manifest = {
         "spec": spec,
@@ -85,6 +134,7 @@ def publish(spec: dict, out: Path, data: Data, outcome: Outcome, method, made_by
         "validation_robust": best["robust"],
         "report": best["report"],
         "model_sha256": save_model(method.net, spec, out / "model.safetensors", best["tensors"]),
+        "history_sha256": hashlib.sha256(history.encode()).hexdigest(),
         "provenance": made_by,
     }
     silent = sum(int((t == torch.inf).sum()) for name, t in best["tensors"].items() if name.endswith("running_var"))
@@ -92,7 +142,7 @@ def publish(spec: dict, out: Path, data: Data, outcome: Outcome, method, made_by
         manifest["silent_channels"] = silent  # their variance overflowed: see methods.checkpoint.sound
     if outcome.handed_over:
         manifest["handover_sha256"] = save_tensors(outcome.handed_over, out / "handover.safetensors")
-    write_json(out / "train.json", manifest)
+    sealed.write(out / "train.json", manifest)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -105,12 +155,32 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--data-root", type=Path, default=Path(root) if root else None, help="where data sets lie (default: $SUITE_DATA_ROOT)"
     )
-    parser.add_argument("--save-every", type=float, default=300.0, metavar="SECONDS", help="how often the resumable state is saved")
+    parser.add_argument(
+        "--save-every",
+        type=float,
+        default=os.environ.get("SUITE_SAVE_EVERY", 300.0),
+        metavar="SECONDS",
+        help="how often the resumable state is saved (default: $SUITE_SAVE_EVERY, else 300)",
+    )
+    parser.add_argument(
+        "--wait",
+        type=float,
+        default=math.inf,
+        metavar="SECONDS",
+        help="how long to wait for another process that trains this run (default: as long as it takes)",
+    )
     options = parser.parse_args(arguments)
     try:
-        run(parse_spec(options.spec), options.out, options.data_root, save_every=options.save_every)
+        spec = parse_spec(options.spec)
+        if (count := processes(spec, os.environ)) > 1 and not launched():
+            return launch(count, "methods.train", sys.argv[1:] if arguments is None else arguments)
+        run(spec, options.out, options.data_root, save_every=options.save_every, wait=options.wait)
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:  # a full disk, a folder that cannot be written
+        where = f"{error.filename or options.out}: {error.strerror or error}"
+        print(f"error: {where}; mend that and run the same command again: what was saved is kept", file=sys.stderr)
         return 2
     except Stopped as stopped:
         print(stopped, file=sys.stderr)

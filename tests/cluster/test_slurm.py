@@ -1,39 +1,20 @@
-"""A row of a table through a real SLURM: one training is cancelled, one runs into its time limit, and nothing of that shows in the row."""
+"""A small table through a real SLURM: one training is cancelled, one runs into its time limit, and nothing of that shows in the table."""
 
+import json
 import os
 import re
 import shutil
 import signal
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 
-from tests.cluster import slurm
-from workflow.suite import paths
-from workflow.suite.config import ROOT
+from tests.cluster import slurm, tree
+from workflow.suite import paths, plan
 
-# Wants GPUs as scale paper does, so that jobs ask SLURM for them; computes on the CPU all the same.
-SCALE = """
-comparable: false
-why: a test
-seeds: [1]
-require_gpu: true
-warm: true
-rewrite: {width: 0.0625, data.train: 96, data.val: 16, train.epochs: 4, train.batch: 24, attack.steps: 2, validate.steps: 2}
-data: {cifar10: sample, cifar100: stand-in, imagenet100: stand-in}
-evaluate:
-  attack: {version: custom, attacks: [apgd-ce, square], apgd_iter: 2, square_queries: 5}
-  examples: 16
-  seed: 0
-  block: 16
-  shards: 1
-"""
-ROW = paths.row("tiny", "comparison_rn18_rn50", "rst")
+TABLE = paths.table("tiny", "few", "md")
 QUICK = ["--slurm-init-seconds-before-status-checks", "1", "--max-status-checks-per-second", "5"]  # one user, one machine
-SETTINGS = ["--config", "scale=tiny", "allow_cpu=true", "data_root=none"]
 
 
 @pytest.fixture
@@ -54,21 +35,12 @@ def cluster():
 @pytest.fixture
 def checkout(tmp_path):
     """The repository as a user has it who filled in the head of the profile."""
-    folder = tmp_path / "suite"
-    for name in ("workflow", "methods", "baselines"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("Snakefile", "environment.yml"):
-        shutil.copy(ROOT / name, folder)
-    (folder / "workflow/config/scales/tiny.yaml").write_text(SCALE)
+    # It wants GPUs as scale paper does, so that jobs ask SLURM for them, and computes on the CPU all the same.
+    folder = tree.copy(tmp_path / "suite", gpu=True, epochs=4)
     profile = folder / "workflow/profiles/slurm/profile.yaml"
     text = profile.read_text().replace("partition: null", f"partition: {slurm.PARTITION}")
     profile.write_text(text.replace("gpu_type: null", f"gpu_type: {slurm.GPU_TYPE}"))
     return folder
-
-
-def snakemake(*words, folder, environ, log):
-    command = [sys.executable, "-m", "snakemake", *words, *SETTINGS]
-    return subprocess.Popen(command, cwd=folder, env={**environ, "OMP_NUM_THREADS": "1"}, stdout=log.open("w"), stderr=subprocess.STDOUT)
 
 
 def trainer(folder, run):
@@ -113,12 +85,16 @@ def environ_of(pid):
 
 def test_cancelled_and_timed_out_trainings_go_on_and_end_the_same(cluster, checkout, tmp_path):
     reference, log = tmp_path / "reference", tmp_path / "log"
-    local = snakemake("--cores", "2", ROW, "--directory", str(reference), folder=checkout, environ=os.environ, log=tmp_path / "local")
+    local = tree.snakemake("--cores", "2", TABLE, "--directory", str(reference), tree=checkout, log=tmp_path / "local")
     assert local.wait(timeout=300) == 0, (tmp_path / "local").read_text()
-    runs = sorted(folder.name for folder in (reference / "results/runs").iterdir())
-    assert len(runs) == 2
+    planned = plan.load("tiny", data_root=Path("none"), root=checkout)
+    lineages = [planned.lineage(run) for run in planned.final_runs("few")]
+    assert [len(lineage) for lineage in lineages] == [1, 3]
+    runs = [lineage[-1].name for lineage in lineages]  # those that start at once
 
-    through = snakemake(ROW, "--workflow-profile", "workflow/profiles/slurm", *QUICK, folder=checkout, environ=cluster.environ, log=log)
+    through = tree.snakemake(
+        TABLE, "--workflow-profile", "workflow/profiles/slurm", *QUICK, tree=checkout, environ=cluster.environ, log=log
+    )
     try:
         pids = {}
 
@@ -150,9 +126,44 @@ def test_cancelled_and_timed_out_trainings_go_on_and_end_the_same(cluster, check
 
     jobs = cluster.jobs()
     assert (jobs[cancelled]["JobState"], jobs[limited]["JobState"]) == ("CANCELLED", "TIMEOUT")
-    assert sorted(job["JobState"] for job in jobs.values()) == ["CANCELLED", *["COMPLETED"] * 4, "TIMEOUT"]
+    assert sorted(job["JobState"] for job in jobs.values()) == ["CANCELLED", *["COMPLETED"] * 6, "TIMEOUT"]
     for run in runs:
         assert "resumed at epoch" in (checkout / paths.log("train", run)).read_text()
+    for run in (item.name for lineage in lineages for item in lineage):
         for name in (paths.model(run), paths.history(run)):
             assert (checkout / name).read_bytes() == (reference / name).read_bytes(), name
-    assert (checkout / ROW).read_text() == (reference / ROW).read_text()
+    assert (checkout / TABLE).read_text() == (reference / TABLE).read_text()
+
+
+def test_a_run_of_two_devices_has_them_on_one_machine_and_goes_on_when_cancelled(cluster, checkout, tmp_path):
+    scale = checkout / "workflow/config/scales/tiny.yaml"
+    scale.write_text(scale.read_text().replace("train.batch: 24", "train.batch: 24, train.bn_devices: 2"))
+    run = plan.load("tiny", data_root=Path("none"), root=checkout).final_runs("few", "rst")[0]
+    words = [paths.train_manifest(run), "--workflow-profile", "workflow/profiles/slurm", *QUICK]
+    through = tree.snakemake(*words, tree=checkout, environ=cluster.environ, log=tmp_path / "log")
+
+    def first_process():
+        assert through.poll() is None and "Error in rule" not in (tmp_path / "log").read_text(), (tmp_path / "log").read_text()
+        try:
+            pid = json.loads((checkout / paths.progress(run)).read_text())["pid"]
+        except (OSError, ValueError):
+            return None
+        os.kill(pid, signal.SIGSTOP)
+        return pid
+
+    try:
+        pid = slurm.wait(first_process, "the training under way", pause=0.02)
+        job = environ_of(pid)["SLURM_JOB_ID"]
+        asked = cluster.jobs()[job]
+        assert asked["TresPerJob"] == f"gres:gpu:{slurm.GPU_TYPE}:2"
+        assert (asked["NumNodes"], asked["NumCPUs"]) == ("1", "2")
+        assert environ_of(pid)["CUDA_VISIBLE_DEVICES"] == "0,1"
+        cluster.call("scancel", job)
+        go_on_when_told_to_end(pid)
+        assert through.wait(timeout=400) == 0, (tmp_path / "log").read_text()
+    finally:
+        if through.poll() is None:
+            through.kill()
+            through.wait()
+    assert "resumed at epoch" in (checkout / paths.log("train", run)).read_text()
+    assert json.loads((checkout / paths.train_manifest(run)).read_text())["provenance"]["processes"] == 2

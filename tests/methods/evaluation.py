@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import torch
 
+from methods import sealed
 from methods.bench_evaluate import quick_net
 from methods.checkpoint import save_model
 from methods.data import load
@@ -54,6 +54,5 @@ def run_folder(folder: Path) -> Path:
     spec = {"dataset": "cifar10", "data": {"source": "sample"}}
     folder.mkdir(parents=True)
     digest = save_model(trained(), spec, folder / "model.safetensors")
-    (folder / "spec.json").write_text(json.dumps(spec))
-    (folder / "train.json").write_text(json.dumps({"model_sha256": digest}))
+    sealed.write(folder / "train.json", {"spec": spec, "model_sha256": digest})
     return folder

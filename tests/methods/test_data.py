@@ -12,7 +12,7 @@ import torch
 
 from methods import sample
 from methods.augment import crop_flip, resized_crop_flip
-from methods.data import FACTS, generator, load, main, split_indices
+from methods.data import FACTS, Batch, generator, load, main, split_indices
 from methods.errors import UserError
 from methods.hashing import sha256
 from methods.split import TensorSplit
@@ -97,6 +97,9 @@ def test_an_epoch_resumes_bit_for_bit(augment):
         assert same(train.batches(**options, start=start), whole[start:])
     assert list(train.batches(**options, start=7)) == []
     assert len(list(train.batches(**options, drop_last=True))) == 6
+    shares = [list(train.batches(**options, share=(k, 6))) for k in range(6)]
+    assert [len(batch.y) for batch in (share[-1] for share in shares)] == [0, 1, 1, 0, 1, 1]
+    assert same([Batch(*map(torch.cat, zip(*parts, strict=True))) for parts in zip(*shares, strict=True)], whole)
 
 
 def test_epochs_and_seeds_differ_and_global_randomness_does_not_matter(cifar):

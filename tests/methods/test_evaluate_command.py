@@ -18,7 +18,7 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
-from methods import autoattack, eval_result, eval_spec
+from methods import autoattack, eval_result, eval_spec, sealed
 from methods.checkpoint import load_model
 from methods.errors import UserError
 from methods.evaluate import evaluate, main
@@ -43,8 +43,8 @@ def shard(run: Path, k: int, n: int, out: Path, spec: str = EVALUATION) -> list[
 
 def merged(out: Path, *shards: Path) -> dict:
     assert main(["merge", "--out", str(out), *map(str, shards)]) == 0
-    value = json.loads(out.read_text())
-    assert value.pop("seconds") > 0
+    value = sealed.read(out)
+    assert value.pop("seconds") > 0 and value.pop("sha256")
     return value
 
 
@@ -125,6 +125,26 @@ def test_interrupted_between_two_attacks_of_a_block(run, whole, tmp_path, monkey
     assert done[7:].count("apgd-ce") + interrupted[:6].count("apgd-ce") == 5
 
 
+def test_a_damaged_state_of_a_block_is_named_and_computed_again(run, whole, tmp_path, monkeypatch, capsys):
+    out, checked, original = tmp_path / "1.json", [], autoattack._check_ball
+
+    def interrupt(*arguments):
+        checked.append(original(*arguments))
+        if len(checked) == 7:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(autoattack, "_check_ball", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        main(shard(run, 1, 1, out))
+    path = next((tmp_path / "blocks").glob("block-00000.*"))
+    text = path.read_text()
+    digits = text[text.index('"examples": "') + 13 :].split('"')[0]
+    path.write_text(text.replace(digits, "0" * len(digits)))  # the state of a network that nothing breaks
+    assert main(shard(run, 1, 1, out)) == 0
+    assert f"{path} is damaged" in capsys.readouterr().err
+    assert merged(tmp_path / "merged.json", out) == whole
+
+
 def test_file_command_evaluates_a_model_file(run, whole, tmp_path, capsys):
     out = tmp_path / "result.json"
     arguments = ["--dataset", "cifar10", "--source", "sample", "--examples", "90", "--block", "20", "--eps", SPEC["eps"], "--seed", "3"]
@@ -181,7 +201,6 @@ def test_damaged_model_files(damage, message, run, tmp_path, capsys):
     folder = tmp_path / "run"
     folder.mkdir()
     path = folder / "model.safetensors"
-    (folder / "spec.json").write_text((run / "spec.json").read_text())
     tensors = load_file(run / "model.safetensors")
     with safe_open(run / "model.safetensors", framework="pt") as file:
         metadata = file.metadata()
@@ -194,11 +213,12 @@ def test_damaged_model_files(damage, message, run, tmp_path, capsys):
     elif damage == "nan":
         tensors["stem.weight"][0, 0, 0, 0] = torch.nan
     elif damage == "other":
-        (folder / "train.json").write_text((run / "train.json").read_text())
         tensors["stem.weight"] *= 2
     save_file(tensors, path, metadata)
     if damage == "truncated":
         path.write_bytes(path.read_bytes()[:-100])
+    manifest = sealed.read(run / "train.json")
+    sealed.write(folder / "train.json", manifest if damage == "other" else {**manifest, "model_sha256": sealed.file_hash(path)})
     out = tmp_path / "out.json"
     refused(shard(folder, 1, 1, out), message, out, capsys)
 
@@ -239,13 +259,15 @@ def test_shard_out_of_range(text, run, tmp_path, capsys):
 def test_not_json_and_no_run(run, tmp_path, capsys):
     out = tmp_path / "out.json"
     refused(shard(run, 1, 1, out, "{attack"), "the evaluation spec is not JSON", out, capsys)
-    refused(shard(tmp_path / "none", 1, 1, out), "spec.json: cannot be read", out, capsys)
-    (tmp_path / "spec.json").write_text('{"dataset": "cifar10"}')
-    refused(shard(tmp_path, 1, 1, out), "spec.json: the key 'data' is missing", out, capsys)
-    blocked = tmp_path / "spec.json" / "out.json"
-    refused(["merge", "--out", str(blocked), str(tmp_path / "absent.json")], "not a readable shard file", blocked, capsys)
+    refused(shard(tmp_path / "none", 1, 1, out), "train.json: no such file", out, capsys)
+    sealed.write(tmp_path / "train.json", {"spec": {"dataset": "cifar10"}})
+    refused(shard(tmp_path, 1, 1, out), "train.json: the key 'spec.data' is missing", out, capsys)
+    (tmp_path / "train.json").write_text((tmp_path / "train.json").read_text().replace("cifar10", "cifar100"))
+    refused(shard(tmp_path, 1, 1, out), "train.json: is damaged, its contents do not have the SHA-256", out, capsys)
+    blocked = tmp_path / "train.json" / "out.json"
+    refused(["merge", "--out", str(blocked), str(tmp_path / "absent.json")], "absent.json: no such file", blocked, capsys)
     assert main(shard(run, 1, 1, tmp_path / "one.json", '{"attack": "clean", "examples": 10}')) == 0
-    refused(["merge", "--out", str(blocked), str(tmp_path / "one.json")], "spec.json", blocked, capsys)
+    refused(["merge", "--out", str(blocked), str(tmp_path / "one.json")], "train.json", blocked, capsys)
 
 
 def test_merge_refuses_what_does_not_belong_together(run, tmp_path, capsys):
@@ -260,12 +282,12 @@ def test_merge_refuses_what_does_not_belong_together(run, tmp_path, capsys):
         ([files[0]], "the blocks 1, 3 are in none of the 1 shard files"),
         ([files[0], files[0], files[1]], "block 0 is already in"),
         ([files[0], other], "'spec' is"),
-        ([files[0], tmp_path / "absent.json"], "not a readable shard file"),
-        ([files[0], run / "spec.json"], "the key 'format' is missing"),
+        ([files[0], tmp_path / "absent.json"], "absent.json: no such file"),
+        ([files[0], run / "train.json"], "the key 'format' is missing"),
     ):
         refused(["merge", "--out", str(out), *map(str, shards)], message, out, capsys)
     files[1].write_text(files[1].read_text()[:100])
-    refused(["merge", "--out", str(out), *map(str, files)], "2.json: not a readable shard file", out, capsys)
+    refused(["merge", "--out", str(out), *map(str, files)], "2.json: is damaged, it cannot be read as JSON", out, capsys)
 
 
 def test_merge_does_without_torch():
@@ -287,7 +309,7 @@ def test_export_in_robustbench_form(tmp_path, capsys):
     broken = ("none",) * 4506 + ("apgd-ce",) * 3224 + ("clean",) * 2270
     result = eval_result.Result(spec=spec, broken=broken, warnings=({"kind": "zero_gradient"},))
     source, out = tmp_path / "result.json", tmp_path / "info.json"
-    source.write_text(json.dumps(result.to_json()))
+    sealed.write(source, result.to_json())
     assert main(["export", str(source), "--out", str(out), "--dataset", "cifar10", "--name", "A paper", "--architecture", "ResNet-34"]) == 0
     entry = json.loads(out.read_text())
     assert entry.keys() <= robustbench_fields()
@@ -301,7 +323,7 @@ def test_export_in_robustbench_form(tmp_path, capsys):
     cases = ((few.to_json(), "all 10000 test images"), (quick.to_json(), "'attack: pgd'"), ({}, "the key 'spec' is missing"))
     arguments = ["--out", str(tmp_path / "no.json"), "--dataset", "cifar10", "--name", "A", "--architecture", "B"]
     for bad, message in cases:
-        source.write_text(json.dumps(bad))
+        sealed.write(source, bad)
         refused(["export", str(source), *arguments], message, tmp_path / "no.json", capsys)
 
 

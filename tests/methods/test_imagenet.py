@@ -8,7 +8,7 @@ import torch
 from PIL import Image
 
 from methods import imagenet
-from methods.data import load, main, split_indices
+from methods.data import Batch, load, main, split_indices
 from methods.errors import UserError
 from methods.torchvision_shim import torchvision
 
@@ -119,6 +119,9 @@ def test_batches_do_not_depend_on_workers_or_on_where_the_epoch_is_resumed(photo
     assert same(helped.batches(**options), whole)
     assert same(helped.batches(**options, start=2), whole[2:])
     assert list(helped.batches(**options, start=4)) == []
+    shares = [list(helped.batches(**options, share=(k, 3))) for k in range(3)]
+    assert [[len(batch.y) for batch in share] for share in shares] == [[5, 5, 5, 0], [5, 5, 5, 1], [6, 6, 6, 1]]
+    assert same([Batch(*map(torch.cat, zip(*parts, strict=True))) for parts in zip(*shares, strict=True)], whole)
 
 
 def test_random_crops_differ_between_epochs_and_samples(photographs):

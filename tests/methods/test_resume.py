@@ -17,8 +17,8 @@ RUNS = {
 }
 
 
-def start(spec: dict, out: Path, *, save_every: float = 0.0) -> subprocess.Popen:
-    command = [sys.executable, "-m", "methods.train", "--spec", text(spec), "--out", str(out), "--save-every", str(save_every)]
+def start(spec: dict, out: Path, *words: str, save_every: float = 0.0) -> subprocess.Popen:
+    command = [sys.executable, "-m", "methods.train", "--spec", text(spec), "--out", str(out), "--save-every", str(save_every), *words]
     environ = {**os.environ, "OMP_NUM_THREADS": "1", "SUITE_DEVICE": "cpu"}
     return subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
@@ -103,13 +103,49 @@ def test_damaged_state_falls_back(undisturbed, tmp_path, damage):
     assert results(tmp_path) == undisturbed["pgd"]
 
 
-def test_two_trainers_of_one_run_exclude_each_other(tmp_path):
+def test_two_trainers_of_one_run_exclude_each_other(undisturbed, tmp_path):
+    """The second waits for the first and takes its result, or says why it does not."""
     first = start(RUNS["pgd"], tmp_path)
     wait_for_state(first, tmp_path, 1)
     first.send_signal(signal.SIGSTOP)  # alive, holding its lock, and sure not to finish meanwhile
-    second = start(RUNS["pgd"], tmp_path)
+    second = start(RUNS["pgd"], tmp_path, "--wait", "0")
     output, _ = second.communicate(timeout=240)
-    first.kill()
-    first.wait()
     assert second.returncode == 2
     assert "another process is training this run" in output
+    third = start(RUNS["pgd"], tmp_path)
+    assert "waiting for it" in third.stdout.readline()
+    first.send_signal(signal.SIGCONT)
+    assert first.wait(240) == 0
+    made = (tmp_path / "train.json").stat().st_ino
+    output, _ = third.communicate(timeout=240)
+    assert third.returncode == 0 and "finished by another process" in output
+    assert (tmp_path / "train.json").stat().st_ino == made, "nothing was trained twice"
+    assert results(tmp_path) == undisturbed["pgd"] and not (tmp_path / "state").exists()
+
+
+def test_one_that_waits_for_a_killed_one_goes_on_where_that_was(undisturbed, tmp_path):
+    first = start(RUNS["pgd"], tmp_path)
+    wait_for_state(first, tmp_path, 2)
+    first.send_signal(signal.SIGSTOP)
+    second = start(RUNS["pgd"], tmp_path, save_every=1e9)
+    assert "waiting for it" in second.stdout.readline()
+    first.kill()
+    first.wait()
+    output, _ = second.communicate(timeout=240)
+    assert second.returncode == 0 and "resumed at epoch" in output
+    assert results(tmp_path) == undisturbed["pgd"]
+
+
+@pytest.mark.parametrize("damaged", ["handover.safetensors", "train.json"])
+def test_a_damaged_parent_is_named_and_not_used(tmp_path, damaged):
+    parent = small("hydra", arch="rn18", phase="pretrain")
+    child = small("hydra", arch="rn18", phase="prune") | {"parent": "0123456789ab"}
+    finish(parent, tmp_path / "at.0123456789ab")
+    path = tmp_path / "at.0123456789ab" / damaged
+    content = bytearray(path.read_bytes())
+    content[-20] ^= 1
+    path.write_bytes(content)
+    process = start(child, tmp_path / "child")
+    output, _ = process.communicate(timeout=240)
+    assert process.returncode == 2 and f"{damaged}: is damaged" in output
+    assert not (tmp_path / "child" / "train.json").exists()

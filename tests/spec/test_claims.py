@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from safetensors.numpy import save_file
 
+from methods import sealed
 from workflow.suite import config, paths, plan, printed
 from workflow.suite.claims import catalogue, evidence, report
 from workflow.suite.claims.evidence import MASKED, VERDICTS
@@ -187,6 +188,7 @@ def write_masks(ours, training, first, second):
     path = ours.folder / paths.model(ours.plan.cells[MASKED[training]].runs[0])
     path.parent.mkdir(parents=True)
     save_file(tensors, path)
+    sealed.write(path.with_name("train.json"), {"model_sha256": sealed.file_hash(path)})
 
 
 def test_structured_and_random_masks_are_told_apart(ours):
@@ -224,6 +226,7 @@ def test_stability_is_read_from_learning_curves(ours):
             path.parent.mkdir(parents=True, exist_ok=True)
             spread = noise[p == best]
             path.write_text("".join(json.dumps({"val_robust": 0.4 + spread * draws.normal()}) + "\n" for _ in range(epochs)))
+            sealed.write(path.with_name("train.json"), {"history_sha256": sealed.file_hash(path)})
 
     write({True: 0.001, False: 0.05}, 20)
     assert CLAIMS["C09"].judge(ours).verdict == "TRUE"

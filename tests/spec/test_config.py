@@ -103,7 +103,7 @@ def test_unreadable_yaml_names_the_line(repository):
     [
         (
             {"scale": "demo", "data_root": "d", "allow_cpu": False, "cores": 3},
-            "unknown key 'cores'; allowed: allow_cpu, data_root, gpu, longest_hours, scale",
+            "unknown key 'cores'; allowed: allow_cpu, data_root, gpu, gpus_per_run, longest_hours, scale",
         ),
         ({"scale": "demo", "data_root": "d", "allow_cpu": "yes"}, "allow_cpu: 'yes' is not allowed"),
         ({"scale": "demo"}, "missing key 'data_root', 'allow_cpu'"),

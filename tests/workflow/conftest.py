@@ -1,9 +1,8 @@
 """The small repository of tests/spec, and evaluations as the merge step writes them."""
 
-import json
-
 import pytest
 
+from methods import sealed
 from tests.spec.conftest import repository  # noqa: F401
 from workflow.suite import paths
 
@@ -19,7 +18,7 @@ def finish(tmp_path):
         path.parent.mkdir(parents=True, exist_ok=True)
         robust = {"robust_acc": None, "n_robust": None} if n_robust is None else {"robust_acc": n_robust / n, "n_robust": n_robust}
         result = {"clean_acc": n_clean / n, "n": n, "n_clean": n_clean, "data": "Some images", "warnings": list(warnings), "after": {}}
-        path.write_text(json.dumps({**result, **robust}))
+        sealed.write(path, {**result, **robust})
         return folder
 
     write.folder = folder

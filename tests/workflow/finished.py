@@ -1,11 +1,13 @@
 """Finished Runs without training: model files of random sparse networks, manifests, histories, evaluations, in the suite's own formats."""
 
+import hashlib
 import json
 import math
 from pathlib import Path
 
 import torch
 
+from methods import sealed
 from methods.api import weight_report
 from methods.checkpoint import save_model
 from methods.models import build
@@ -63,9 +65,11 @@ def train(plan: Plan, run: str, folder: Path, *, epochs: int = 3) -> None:
         value = best * (1 - math.exp(-4 * (epoch + 1) / epochs)) * (1 + 0.1 * math.sin(epoch))
         record = {"epoch": epoch, "lr": 0.1, "train_loss": 2 - value, "train_acc": 0.9 * value}
         lines.append(json.dumps(record | {"val_clean": min(1, 1.5 * value), "val_robust": value, "val_loss": 2.0}))
-    (folder / paths.history(run)).write_text("\n".join(lines) + "\n")
+    history = "\n".join(lines) + "\n"
+    (folder / paths.history(run)).write_text(history)
     manifest = {"model_sha256": digest, "report": report, "spec": spec, "epochs": epochs, "provenance": {"source": "0" * 16}}
-    (folder / paths.train_manifest(run)).write_text(json.dumps(manifest))
+    manifest["history_sha256"] = hashlib.sha256(history.encode()).hexdigest()
+    sealed.write(folder / paths.train_manifest(run), manifest)
 
 
 def evaluate(plan: Plan, run: str, folder: Path, *, n: int = 64, hits: int | None = None) -> None:
@@ -76,7 +80,7 @@ def evaluate(plan: Plan, run: str, folder: Path, *, n: int = 64, hits: int | Non
     clean = min(robust + 8, n)
     result = {"clean_acc": clean / n, "n_clean": clean, "n": n, "data": "Synthetic images", "warnings": [], "after": {}}
     attacked = {"robust_acc": robust / n, "n_robust": robust} if chosen.spec["attack"] != "clean" else {}
-    path.write_text(json.dumps(result | attacked))
+    sealed.write(path, result | attacked)
 
 
 def finish(plan: Plan, runs: list[str], folder: Path, **options: int) -> Path:

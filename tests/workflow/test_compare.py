@@ -1,13 +1,12 @@
 """Our numbers against the paper's and against each other: verdicts, staleness, exit codes."""
 
 import dataclasses
-import json
 import shutil
 from pathlib import Path
 
 import pytest
 
-from methods import provenance
+from methods import provenance, sealed
 from workflow.suite import compare, config, diff_text, latex, markdown, paths, plan, render, result_sets, stale, stats
 from workflow.suite.__main__ import main
 from workflow.suite.errors import SuiteError
@@ -23,7 +22,7 @@ def record(folder, planned, run, files):
     for name in names:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps({"provenance": {"files": files}}))
+        sealed.write(path, {"provenance": {"files": files}})
 
 
 CURRENT = {"methods/masks.py": stale.digest((config.ROOT / "methods" / "masks.py").read_text())}
@@ -111,12 +110,12 @@ def test_a_stale_parent_makes_its_child_stale(paper_scale, measured, finish):
     run = paper_scale.cells["small.ref.fp"].runs[0]
     assert measured("ref.fp", 50.0).verdict == "reproduced"
     parent = paper_scale.lineage(run)[1].name
-    (finish.folder / paths.train_manifest(parent)).write_text(json.dumps({"provenance": {"files": {"methods/masks.py": "0"}}}))
+    sealed.write(finish.folder / paths.train_manifest(parent), {"provenance": {"files": {"methods/masks.py": "0"}}})
     assert stale.reasons(paper_scale, run, finish.folder) == ["methods/masks.py has changed"]
     (finish.folder / paths.train_manifest(parent)).unlink()
     assert stale.reasons(paper_scale, run, finish.folder) == ["train.json is gone, so the code behind it is unknown"]
     (finish.folder / paths.train_manifest(parent)).write_text("{")
-    with pytest.raises(SuiteError, match="train.json: is not a readable record"):
+    with pytest.raises(SuiteError, match="train.json: is damaged"):
         stale.reasons(paper_scale, run, finish.folder)
 
 
@@ -195,12 +194,12 @@ def test_strict_is_content_when_everything_is_reproduced(call, tmp_path):
             path = folder / paths.evaluation(run, planned.evaluations[run].id)
             path.parent.mkdir(parents=True)
             hits = round(cell.reported.value * N / 100)
-            path.write_text(json.dumps({"clean_acc": 0.9, "n": N, "n_clean": 9000, "robust_acc": hits / N, "n_robust": hits}))
+            sealed.write(path, {"clean_acc": 0.9, "n": N, "n_clean": 9000, "robust_acc": hits / N, "n_robust": hits})
             record(folder, planned, run, CURRENT)
     words = ["diff", "--scale", "paper", "--table", "bn_ablation", "--strict", "--directory", str(folder)]
     code, out, _ = call(*words)
     assert code == 0 and "8 cells: 8 reproduced" in out
-    path.write_text(json.dumps({"clean_acc": 0.9, "n": N, "n_clean": 9000, "robust_acc": 0.1, "n_robust": 1000}))
+    sealed.write(path, {"clean_acc": 0.9, "n": N, "n_clean": 9000, "robust_acc": 0.1, "n_robust": 1000})
     code, out, _ = call(*words)
     assert code == 1 and "7 reproduced, 1 lower" in out
 

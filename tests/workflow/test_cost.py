@@ -11,7 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
 from methods import data as real_data
-from methods import eval_spec, models, probe
+from methods import eval_spec, models, probe, sealed
 from methods.checkpoint import Resume
 from methods.loop import train
 from tests.baselines.test_contract import make
@@ -149,7 +149,7 @@ def test_a_probe_becomes_a_cost_and_its_error_is_told(tmp_path, capsys, monkeypa
         manifest.parent.mkdir(parents=True)
         threads = 1 if number < 2 else 64
         seconds = 2 * cost.of_run(demo, run, device).train
-        manifest.write_text(json.dumps({"provenance": {**made, "threads": threads, "wall_seconds": seconds}}))
+        sealed.write(manifest, {"provenance": {**made, "threads": threads, "wall_seconds": seconds}})
     code, out, _ = call(capsys, "--directory", str(tmp_path), "--data-root", str(tmp_path), "--scale", "paper", "--table", "bn_ablation")
     assert code == 0
     assert "finished trainings of scale demo: median 0.50, four of five between 0.50 and 0.50 (2 of them)" in out
@@ -205,6 +205,20 @@ def test_limits_grow_with_the_try_and_end_at_the_longest():
         run = next(iter(planned(scale).runs.values()))
         first = limits.megabytes(run.spec, planned(scale).scale, 1, images=256)
         assert 1500 < first < 32000 and limits.megabytes(run.spec, planned(scale).scale, 2, images=256) == 2 * first
+
+
+def test_a_run_asks_for_its_gpus():
+    settings = {"scale": "paper", "data_root": "data", "allow_cpu": False}
+    suite, paper = config.load_suite({**settings, "gpus_per_run": {"imagenet100": "4"}}), planned("paper")  # as --config hands it over
+    runs = {name: next(run for run in paper.runs.values() if run.spec["dataset"] == name) for name in ("cifar10", "imagenet100")}
+    assert [limits.processes(run, suite, paper.scale) for run in runs.values()] == [1, 4]
+    assert limits.processes(runs["imagenet100"], replace(suite, allow_cpu=True), paper.scale) == 1
+    assert limits.processes(runs["imagenet100"], suite, planned("demo").scale) == 1
+    spec = runs["cifar10"].spec
+    per_device = replace(runs["cifar10"], spec={**spec, "train": {**spec["train"], "bn_devices": 2}})
+    assert limits.processes(per_device, suite, planned("demo").scale) == 2
+    with pytest.raises(SuiteError, match="gpus_per_run"):
+        config.load_suite({**settings, "gpus_per_run": {"imagenet": 4}})
 
 
 def test_limits_are_for_the_device_that_runs():

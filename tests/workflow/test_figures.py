@@ -1,13 +1,14 @@
 """Figures: what they count, what they draw, and what they wait for."""
 
 import io
-import json
+import shutil
 
 import numpy as np
 import pytest
 from PIL import Image
 from safetensors.numpy import load_file
 
+from methods import sealed
 from tests.workflow import finished
 from workflow.suite import masks, paths, plan, size
 from workflow.suite.__main__ import main
@@ -167,7 +168,8 @@ def test_a_manifest_that_does_not_fit_is_named(demo, folder, tmp_path):
     with pytest.raises(SuiteError, match="train.json: is not the manifest of a finished training"):
         size.of_run(run, tmp_path)
     (tmp_path / paths.model(run)).write_bytes((folder / paths.model(run)).read_bytes())
-    path.write_text(json.dumps({"report": {"nonzero_per_layer": [1], "distinct_values": 2}}))
+    report = {"nonzero_per_layer": [1], "distinct_values": 2}
+    sealed.write(path, {"report": report, "model_sha256": sealed.file_hash(tmp_path / paths.model(run))})
     with pytest.raises(SuiteError, match="report.nonzero_per_layer: has 1 entries for 37 convolutions"):
         size.of_run(run, tmp_path)
 
@@ -242,8 +244,23 @@ def test_a_damaged_history_is_named(demo, folder, tmp_path):
     path.parent.mkdir(parents=True)
     for content, message in (('{"epoch": 0', "is not the history"), ('{"epoch": 0}', "misses val_clean, val_robust"), ("", "every epoch")):
         path.write_text(content)
+        sealed.write(tmp_path / paths.train_manifest(run), {"history_sha256": sealed.file_hash(path)})
         with pytest.raises(SuiteError, match=f"history.jsonl: .*{message}.*train this Run again"):
             curves.read_history(run, tmp_path)
+    path.write_text('{"epoch": 1}')
+    with pytest.raises(SuiteError, match="history.jsonl: is damaged, or not the file that train.json describes"):
+        curves.read_history(run, tmp_path)
+
+
+def test_a_damaged_model_is_named_and_made_anew(demo, folder, tmp_path):
+    run = needs.subject(demo)
+    shutil.copytree(folder / paths.run_folder(run), tmp_path / paths.run_folder(run))
+    content = bytearray((tmp_path / paths.model(run)).read_bytes())
+    content[-1] ^= 1
+    (tmp_path / paths.model(run)).write_bytes(content)
+    with pytest.raises(SuiteError, match="model.safetensors: is damaged"):
+        size.of_run(run, tmp_path)
+    assert not (tmp_path / paths.train_manifest(run)).exists(), "so that it is trained anew"
 
 
 def test_the_map_shows_both_numbers_of_each_cell(demo, folder):

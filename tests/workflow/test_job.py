@@ -31,6 +31,13 @@ def test_a_scale_that_needs_a_gpu_refuses_the_cpu_unless_allowed():
     assert "SUITE_DEVICE" not in variables("demo")
 
 
+def test_several_gpus_train_a_run_only_where_gpus_are_a_must():
+    wanted = {"imagenet100": 4}
+    assert variables("paper", gpus_per_run=wanted)["SUITE_GPUS_PER_RUN"] == '{"imagenet100": 4}'
+    assert "SUITE_GPUS_PER_RUN" not in variables("paper", allow_cpu=True, gpus_per_run=wanted)
+    assert "SUITE_GPUS_PER_RUN" not in variables("demo", gpus_per_run=wanted)
+
+
 def test_only_short_jobs_start_warm():
     warm = dataclasses.replace(config.load_scale("lite"), warm=True)
     suite = config.load_suite(SUITE)

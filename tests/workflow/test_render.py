@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from methods import sealed
 from workflow.suite import config, files, frame, latex, markdown, measure, plan, render, sheet
 from workflow.suite.errors import SuiteError
 
@@ -113,9 +114,12 @@ def test_latex_is_balanced_and_escaped(small, folder):
 def test_a_damaged_evaluation_is_named(small, folder):
     path = next(folder.glob("results/runs/*/eval/*.json"))
     path.write_text('{"clean_acc": 0.5')
-    with pytest.raises(SuiteError, match=f"{path.name}: is not a merged evaluation .*delete it and evaluate again"):
+    with pytest.raises(SuiteError, match=f"{path.name}: is damaged, it cannot be read as JSON"):
         measure.measure_table(small, "small", folder)
-    path.write_text('{"clean_acc": 0.5}')
+    path.write_text('{"clean_acc": 0.5, "n": 2, "n_clean": 1}')
+    with pytest.raises(SuiteError, match=f"{path.name}: is damaged, its contents do not have the SHA-256"):
+        measure.measure_table(small, "small", folder)
+    sealed.write(path, {"clean_acc": 0.5})
     with pytest.raises(SuiteError, match="misses n, n_clean"):
         measure.measure_table(small, "small", folder)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from methods import sealed
 from methods.heartbeat import FILE_SECONDS, Heartbeat
 from methods.stopwatch import Stopwatch
 from tests.specs import small, text
@@ -31,7 +32,10 @@ def demo():
 def put(folder, name, value):
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(value if isinstance(value, str) else json.dumps(value))
+    if isinstance(value, str):
+        path.write_text(value)
+    else:
+        sealed.write(path, value)
     return path
 
 

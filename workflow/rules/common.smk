@@ -5,11 +5,12 @@ import sys
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
+from snakemake.logging import logger
 
 sys.path.insert(0, workflow.basedir)
 
 from workflow.suite import config as settings
-from workflow.suite import environment, limits, paths, plan
+from workflow.suite import environment, limits, paths, plan, recovery
 from workflow.suite.errors import SuiteError
 from workflow.suite.figures import catalogue
 
@@ -26,6 +27,12 @@ def clear(function, *arguments, **keywords):
 
 SUITE = clear(settings.load_suite, config)
 PLAN = clear(plan.load, SUITE.scale, data_root=SUITE.data_root)
+
+# Jobs of a cluster parse this file too; they are not to look after the folder.
+if workflow.is_main_process:
+    workflow.execute = recovery.around(
+        workflow, PLAN, logger=logger, failure=WorkflowError
+    )
 
 os.environ.update(
     environment.of_jobs(
@@ -80,12 +87,16 @@ def evaluated(run, evaluation):
 
 
 def train_needs(run, attempt):
-    """Minutes and megabytes of a training."""
+    """Processes, GPUs, minutes and megabytes of a training."""
     found, spec = planned(run), planned(run).spec
+    processes = limits.processes(found, SUITE, PLAN.scale)
     return {
+        "processes": processes,
+        "gpu": processes * PLAN.scale.require_gpu,
         "runtime": limits.train_minutes(found, DEVICE, SUITE, attempt),
-        "mem_mb": limits.megabytes(
-            spec, PLAN.scale, attempt, images=spec["train"]["batch"]
+        "mem_mb": processes
+        * limits.megabytes(
+            spec, PLAN.scale, attempt, images=spec["train"]["batch"] // processes
         ),
     }
 

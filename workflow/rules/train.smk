@@ -21,8 +21,10 @@ rule train:
         paths.log("train", "{run}"),
     conda:
         ENVIRONMENT
+    threads: lambda wc: train_needs(wc.run, 1)["processes"]
     resources:
-        gpu=int(PLAN.scale.require_gpu),
+        gpu=lambda wc: train_needs(wc.run, 1)["gpu"],
+        nodes=1,
         runtime=lambda wc, attempt: train_needs(wc.run, attempt)["runtime"],
         mem_mb=lambda wc, attempt: train_needs(wc.run, attempt)["mem_mb"],
     params:

@@ -18,12 +18,13 @@ Pairs = tuple[tuple[Mapping, Any], ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Suite:
-    """Where to run and at which scale; time limits are computed for the GPU of that name (config/devices.yaml)."""
+    """Where to run, at which scale, with how many GPUs per Run; time limits are for the GPU of that name (config/devices.yaml)."""
 
     scale: str
     data_root: Path
     allow_cpu: bool = False
     gpu: str = "a100"
+    gpus_per_run: Mapping[str, int] = field(default_factory=dict)
     longest_hours: float = 24
 
 
@@ -105,6 +106,8 @@ def load_suite(values: Mapping | None = None) -> Suite:
     values = schema.read_yaml(path) if values is None else dict(values)
     if isinstance(words := values.get("allow_cpu"), str):  # --config takes only Python's spelling for a truth value
         values["allow_cpu"] = {"true": True, "false": False}.get(words, words)
+    if isinstance(counts := values.get("gpus_per_run"), Mapping):  # ... and reads numbers in braces as words
+        values["gpus_per_run"] = {name: int(n) if isinstance(n, str) and n.isdecimal() else n for name, n in counts.items()}
     schema.check(values, "suite", source=_shown(path))
     return Suite(**{**values, "data_root": Path(values["data_root"])})
 

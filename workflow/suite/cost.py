@@ -1,6 +1,5 @@
 """What a plan costs before it is run: device-hours per table and in total, and how well the same model foretells what is finished."""
 
-import json
 import statistics
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,7 +7,7 @@ from pathlib import Path
 
 from tabulate import tabulate
 
-from workflow.suite import measure, paths, work
+from workflow.suite import measure, paths, sealed, work
 from workflow.suite.devices import Device
 from workflow.suite.errors import SuiteError
 from workflow.suite.plan import Plan
@@ -93,7 +92,8 @@ def check(plan: Plan, device: Device, folder: Path) -> list[str]:
         seconds = made.get("wall_seconds", made.get("seconds"))
         if not seconds:
             continue
-        if (made.get("device") if made.get("device") != "cpu" else f"{made.get('cpu')}, {made.get('threads')} thread(s)") != device.title:
+        title = made.get("device") if made.get("device") != "cpu" else f"{made.get('cpu')}, {made.get('threads')} thread(s)"
+        if title != device.title or made.get("processes", 1) > 1:
             others += 1
             continue
         cost = of_run(plan, run, device)
@@ -119,8 +119,8 @@ def spread(ratios: list[float]) -> str:
 
 def _read(path: Path) -> dict:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return sealed.read(path)
+    except (OSError, SuiteError):
         return {}
 
 

@@ -1,10 +1,11 @@
-"""The environment of jobs: where the code, the interpreter and the data are, whether a GPU is a must, whether
-jobs share a process that has torch loaded.
+"""The environment of jobs: where the code, the interpreter and the data are, whether a GPU is a must, how many train one
+Run, whether jobs share a process that has torch loaded.
 
 None of these changes a result, so none of them stands in a command line or in params, where a change would make
 Snakemake run everything again.
 """
 
+import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,6 +22,7 @@ def of_jobs(suite: Suite, scale: Scale, *, root: Path, python: Path, present: Ma
     }
     if scale.require_gpu and not suite.allow_cpu:
         variables["SUITE_DEVICE"] = "cuda"
+        variables["SUITE_GPUS_PER_RUN"] = json.dumps(dict(suite.gpus_per_run), sort_keys=True)
     if scale.warm:
         variables["SUITE_WARM"] = "1"
     return variables

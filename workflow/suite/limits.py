@@ -1,4 +1,4 @@
-"""What a job asks a cluster for: minutes and megabytes, from the cost model; each further try asks for more."""
+"""What a job asks a cluster for: minutes and megabytes, from the cost model (each further try asks for more), and GPUs."""
 
 import math
 from collections.abc import Mapping
@@ -19,8 +19,14 @@ def device(suite: Suite, scale: Scale) -> Device:
     return devices.named(suite.gpu if scale.require_gpu and not suite.allow_cpu else "cpu")
 
 
+def processes(run: Run, suite: Suite, scale: Scale) -> int:
+    """How many processes train a Run, each with a GPU of its own where the scale has GPUs (methods/launch.py decides alike)."""
+    wanted = suite.gpus_per_run.get(run.spec["dataset"], 1) if scale.require_gpu and not suite.allow_cpu else 1
+    return run.spec["train"].get("bn_devices", wanted)
+
+
 def train_minutes(run: Run, found: Device, suite: Suite, attempt: int) -> int:
-    """Of a training; what does not fit goes on in the next try."""
+    """Of a training, were it done by one process; what does not fit goes on in the next try."""
     return minutes(found.seconds(work.training(run.spec)), suite, attempt)
 
 

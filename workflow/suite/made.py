@@ -1,12 +1,11 @@
 """What made a Run: code, versions, hardware, seed, time, as its own files record it."""
 
-import json
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from workflow.suite import paths
+from workflow.suite import paths, sealed
 from workflow.suite.plan import Plan
 from workflow.suite.standing import span
 
@@ -42,7 +41,8 @@ def _hardware(made: dict[str, Any]) -> str:
     device = made.get("device", "unknown device")
     if device == "cpu":
         device = f"{made.get('cpu')}, {made.get('threads')} thread(s)"
-    text = f"on {made.get('host', 'an unknown host')}, {device}"
+    count = made.get("processes", 1)
+    text = f"on {made.get('host', 'an unknown host')}, {f'{count} x ' if count > 1 else ''}{device}"
     return text + (f", SLURM job {made['slurm_job']}" if made.get("slurm_job") else "")
 
 
@@ -54,7 +54,6 @@ def _code(made: dict[str, Any]) -> str:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        return found if isinstance(found, dict) else {}
-    except (OSError, ValueError):
+        return sealed.read(path)
+    except FileNotFoundError:
         return {}

@@ -1,12 +1,11 @@
 """What we measured for a cell, read from the evaluations that are finished."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from workflow.suite import paths, stats
+from workflow.suite import paths, sealed, stats
 from workflow.suite.errors import SuiteError
 from workflow.suite.plan import Cell, Plan
 
@@ -49,13 +48,10 @@ def read(run: str, evaluation: str, folder: Path) -> dict[str, Any] | None:
     """A merged evaluation, `None` where it is not finished."""
     path = folder / paths.evaluation(run, evaluation)
     try:
-        result = json.loads(path.read_text(encoding="utf-8"))
-        missing = [key for key in ("clean_acc", "n", "n_clean") if key not in result]
+        result = sealed.read(path)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, TypeError) as error:
-        raise SuiteError(f"{path}: is not a merged evaluation ({error}); delete it and evaluate again") from None
-    if missing:
+    if missing := [key for key in ("clean_acc", "n", "n_clean") if key not in result]:
         raise SuiteError(f"{path}: misses {', '.join(missing)}; delete it and evaluate again")
     return result
 

@@ -33,6 +33,11 @@ def model(run: str = "{run}") -> str:
     return f"{run_folder(run)}/model.safetensors"
 
 
+def handover(run: str = "{run}") -> str:
+    """What a Run leaves to those that start from it."""
+    return f"{run_folder(run)}/handover.safetensors"
+
+
 def history(run: str = "{run}") -> str:
     """One line per epoch of a training; complete where the manifest is there."""
     return f"{run_folder(run)}/history.jsonl"

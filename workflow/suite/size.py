@@ -10,7 +10,6 @@ A factorised network is counted by the entries of its factors, which are what is
 No entropy coding; kilobytes are 1000 bytes.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil, log2
@@ -19,7 +18,7 @@ from typing import Any
 
 from safetensors import SafetensorError, safe_open
 
-from workflow.suite import paths
+from workflow.suite import damage, paths, sealed
 from workflow.suite.errors import SuiteError
 
 FLOAT = 32
@@ -54,10 +53,10 @@ def of_run(run: str, folder: Path) -> float:
     """Kilobytes of the network of a finished Run, from the counts in its manifest and the shapes at the head of its model file."""
     path = folder / paths.train_manifest(run)
     try:
-        report = json.loads(path.read_text(encoding="utf-8"))["report"]
-    except (OSError, ValueError, KeyError) as error:
+        report = sealed.read(path)["report"]
+    except (OSError, KeyError) as error:
         raise SuiteError(f"{path}: is not the manifest of a finished training ({error!r}); train this Run again") from None
-    shapes = read_shapes(folder / paths.model(run))
+    shapes = read_shapes(damage.checked_model(run, folder))
     return kilobytes(layers_of(report, shapes, str(path)), shapes)
 
 

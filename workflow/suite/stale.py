@@ -7,13 +7,11 @@ the Run.
 
 import ast
 import hashlib
-import json
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from workflow.suite import config, paths
-from workflow.suite.errors import SuiteError
+from workflow.suite import config, paths, sealed
 from workflow.suite.plan import Plan
 
 
@@ -67,7 +65,4 @@ def _records(plan: Plan, run: str, folder: Path) -> Iterator[Path]:
 
 
 def _files(path: Path) -> dict[str, str] | None:
-    try:
-        return json.loads(path.read_text(encoding="utf-8")).get("provenance", {}).get("files")
-    except (OSError, ValueError, AttributeError) as error:
-        raise SuiteError(f"{path}: is not a readable record ({error}); delete it and make it again") from None
+    return sealed.read(path).get("provenance", {}).get("files")

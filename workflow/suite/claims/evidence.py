@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from workflow.suite import cells, config, paths, printed
+from workflow.suite import cells, config, damage, paths, printed
 from workflow.suite.config import Table
 from workflow.suite.masks import Pair, read_pair
 from workflow.suite.plan import Plan
@@ -106,15 +106,17 @@ class Ours(Evidence):
         raise NoVerdict("NOT-TESTABLE", "about the paper's print")
 
     def masks(self, training: str) -> Pair:
-        path = self.folder / paths.model(self._run(MASKED[training]))
-        if not path.is_file():
+        run = self._run(MASKED[training])
+        if not (self.folder / paths.train_manifest(run)).is_file():
             raise NoVerdict("NOT-RUN", f"{MASKED[training]} is not trained yet")
-        return read_pair(path)
+        return read_pair(damage.checked_model(run, self.folder))
 
     def curve(self, address: str) -> list[float]:
-        path = self.folder / paths.history(self._run(address))
-        if not path.is_file():
+        run = self._run(address)
+        path = self.folder / paths.history(run)
+        if not (self.folder / paths.train_manifest(run)).is_file():
             raise NoVerdict("NOT-RUN", f"{address} is not trained yet")
+        damage.check_history(run, self.folder)
         return [json.loads(line)["val_robust"] for line in path.read_text(encoding="utf-8").splitlines()]
 
     def _run(self, address: str) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from workflow.suite import paths
+from workflow.suite import damage, paths
 from workflow.suite.errors import SuiteError
 from workflow.suite.figures import needs, style
 from workflow.suite.figures.style import OTHER, OURS, PLAIN, Picture
@@ -23,6 +23,7 @@ LINES = (
 def read_history(run: str, folder: Path) -> list[dict[str, float]]:
     """One record per epoch."""
     path = folder / paths.history(run)
+    damage.check_history(run, folder)
     try:
         records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         missing = [key for key, *_ in LINES if any(key not in record for record in records)]

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 
-from workflow.suite import masks, paths
+from workflow.suite import damage, masks, paths
 from workflow.suite.errors import SuiteError
 from workflow.suite.figures import needs, style
 from workflow.suite.figures.style import EMPTY, OTHER, OURS, PLAIN, Picture
@@ -129,7 +129,7 @@ def _subject(plan: Plan, folder: Path, foot: str) -> tuple[Pair, str]:
     run = needs.subject(plan)
     if not (folder / paths.train_manifest(run)).is_file():
         raise SuiteError(f"{folder / paths.train_manifest(run)}: is not there; this figure shows a Run that is not trained yet")
-    return read_pair(folder / paths.model(run)), f"{foot}\nRun {plan.runs[run].id}"
+    return read_pair(damage.checked_model(run, folder)), f"{foot}\nRun {plan.runs[run].id}"
 
 
 def tall(mask: np.ndarray) -> np.ndarray:
