@@ -25,7 +25,7 @@ from methods.data import Data, load
 from methods.errors import UserError
 from methods.launch import launch, processes
 from methods.loop import Outcome, Stopped, train
-from methods.parallel import World, join, launched
+from methods.parallel import ALONE, World, join, launched
 from methods.provenance import fingerprint, provenance
 from methods.stopwatch import Stopwatch
 
@@ -54,7 +54,7 @@ def load_parent(out: Path, parent: str | None) -> dict[str, torch.Tensor] | None
     return load_tensors(found[0] / "handover.safetensors")[0]
 
 
-def load_data(spec: dict, root: Path | None, world: World) -> Data:
+def load_data(spec: dict, root: Path | None, world: World = ALONE) -> Data:
     settings = spec["data"]
     caps = {part: settings.get(part) for part in ("train", "val")}
     # The processes of a run share the cores of their machine.
