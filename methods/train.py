@@ -29,7 +29,7 @@ from methods.device import kind
 from methods.errors import UserError
 from methods.launch import launch, processes
 from methods.loop import Outcome, Stopped, train
-from methods.parallel import World, first_process, join, launched
+from methods.parallel import ALONE, World, first_process, join, launched
 from methods.provenance import fingerprint, provenance, sources
 from methods.stopwatch import Stopwatch
 
@@ -62,7 +62,7 @@ def load_parent(out: Path, parent: str | None) -> dict[str, torch.Tensor] | None
     return load_tensors(path)[0]
 
 
-def load_data(spec: dict, root: Path | None, world: World) -> Data:
+def load_data(spec: dict, root: Path | None, world: World = ALONE) -> Data:
     settings = spec["data"]
     caps = {part: settings.get(part) for part in ("train", "val")}
     # The processes of a run share the cores of their machine.
