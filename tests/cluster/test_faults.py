@@ -20,6 +20,7 @@ from workflow.suite import paths
 
 TABLE = paths.table("tiny", "few", "md")
 ROWS = {name: paths.row("tiny", "few", name) for name in ("rst", "hydra")}
+pytestmark = pytest.mark.timeout(1800)  # a minute at the most, but of many starts of Snakemake
 PATIENCE = 500  # seconds, for what takes ten on a quiet machine
 
 
@@ -278,7 +279,6 @@ def test_a_full_disk(run, undisturbed, small_disk, leave):
     assert_same(small_disk, undisturbed, TABLE, ROWS["rst"])
 
 
-@pytest.mark.timeout(1800)  # a minute or so, but many starts of Snakemake for a busy machine
 def test_twenty_random_kills(run, undisturbed, tmp_path):
     """Of jobs and of Snakemake, at random moments. A table that is finished in spite of them is held against the other, and begun anew."""
     draws, kills, rounds = random.Random(20), 0, 0

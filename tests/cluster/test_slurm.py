@@ -14,6 +14,7 @@ from tests.cluster import slurm, tree
 from workflow.suite import paths, plan
 
 TABLE = paths.table("tiny", "few", "md")
+pytestmark = pytest.mark.timeout(1800)  # three minutes, but of many starts of Snakemake
 QUICK = ["--slurm-init-seconds-before-status-checks", "1", "--max-status-checks-per-second", "5"]  # one user, one machine
 
 
