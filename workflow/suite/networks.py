@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from workflow.suite import resnet
 from workflow.suite.resnet import Layer
 
 FULL, DEEP, SHALLOW = (64, 128, 256, 512), (3, 4, 6, 3), (2, 2, 2, 2)
@@ -57,29 +58,9 @@ class Network:
 
 
 def of(spec: Mapping, *, classes: int, image: int) -> Network:
-    """The network of a Run on images of this side; above 32 pixels with a strided 7x7 stem and a pooling."""
+    """The network of a Run on images of this side."""
     blocks, channels, bottleneck = ARCHS[spec["arch"]]
     if (width := spec.get("width", 1)) != 1:
         channels = tuple(max(4, 4 * round(count * width / 4)) for count in channels)
-    large, grow = image > 32, 4 if bottleneck else 1
-    size = image // 2 if large else image
-    found = [_layer("stem", 3, channels[0], 7 if large else 3, size)]
-    size, before = size // 2 if large else size, channels[0]
-    for stage, (count, width) in enumerate(zip(blocks, channels, strict=True), 1):
-        for block in range(count):
-            entry, strided = size, stage > 1 and block == 0
-            size //= 2 if strided else 1
-            name = f"stage{stage}.{block}"
-            if bottleneck:
-                body = [(before, width, 1, entry), (width, width, 3, size), (width, 4 * width, 1, size)]
-            else:
-                body = [(before, width, 3, size), (width, width, 3, size)]
-            found += [_layer(f"{name}.conv{i}", *shape) for i, shape in enumerate(body, 1)]
-            if strided or before != grow * width:
-                found.append(_layer(f"{name}.projection", before, grow * width, 1, size))
-            before = grow * width
-    return Network(layers=(*found, _layer("classifier", before, classes, 1, 1)))
-
-
-def _layer(name: str, channels_in: int, channels_out: int, kernel: int, size: int) -> Layer:
-    return Layer(name=name, channels_in=channels_in, channels_out=channels_out, kernel=kernel, size=size)
+    shape = {"blocks": blocks, "channels": channels, "bottleneck": bottleneck, "classes": classes, "image": image}
+    return Network(layers=tuple(resnet.layers(shape)))

@@ -20,21 +20,27 @@ class Layer:
 
 
 def layers(network: Mapping) -> list[Layer]:
-    """Stem, per block its two 3x3 convolutions and then its projection, classifier: the CIFAR form with basic blocks."""
-    channels, size = network["channels"], network["image"]
-    stem = network.get("stem", channels[0])
-    found, before = [Layer(name="stem", channels_in=3, channels_out=stem, kernel=3, size=size)], stem
+    """Stem, per block its convolutions and then its projection, classifier. Above 32 pixels with a strided 7x7 stem and a pooling."""
+    channels, large, wide = network["channels"], network["image"] > 32, network.get("bottleneck", False)
+    stem, size, grow = network.get("stem", channels[0]), network["image"] // (2 if large else 1), 4 if wide else 1
+    found, before = [_layer("stem", 3, stem, 7 if large else 3, size)], stem
+    size //= 2 if large else 1
     for stage, (blocks, width) in enumerate(zip(network["blocks"], channels, strict=True), 1):
         for block in range(blocks):
-            strided = stage > 1 and block == 0
+            entry, strided = size, stage > 1 and block == 0
             size //= 2 if strided else 1
-            name = f"stage{stage}.{block}"
-            found.append(Layer(name=f"{name}.conv1", channels_in=before, channels_out=width, kernel=3, size=size))
-            found.append(Layer(name=f"{name}.conv2", channels_in=width, channels_out=width, kernel=3, size=size))
-            if strided or before != width:
-                found.append(Layer(name=f"{name}.projection", channels_in=before, channels_out=width, kernel=1, size=size))
-            before = width
-    return [*found, Layer(name="classifier", channels_in=before, channels_out=network["classes"], kernel=1, size=1)]
+            name, out = f"stage{stage}.{block}", grow * width
+            body = [(before, width, 1, entry), (width, width, 3, size), (width, out, 1, size)] if wide else []
+            body = body or [(before, width, 3, size), (width, width, 3, size)]
+            found += [_layer(f"{name}.conv{i}", *shape) for i, shape in enumerate(body, 1)]
+            if strided or before != out:
+                found.append(_layer(f"{name}.projection", before, out, 1, size))
+            before = out
+    return [*found, _layer("classifier", before, network["classes"], 1, 1)]
+
+
+def _layer(name: str, channels_in: int, channels_out: int, kernel: int, size: int) -> Layer:
+    return Layer(name=name, channels_in=channels_in, channels_out=channels_out, kernel=kernel, size=size)
 
 
 def parameters(network: Mapping, *, affine: bool) -> int:

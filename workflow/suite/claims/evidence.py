@@ -1,6 +1,7 @@
 """What a claim can be tested on: the paper's print, or our results."""
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,7 +37,7 @@ class NoVerdict(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Evidence:
+class Evidence(ABC):
     """Numbers of cells, and the paper's printed facts; subclasses know masks and learning curves."""
 
     cells: pd.DataFrame
@@ -63,17 +64,17 @@ class Evidence:
             raise NoVerdict("NOT-IN-TABLES", f"{len(found) or 'no'} number{'s' * bool(len(found))} for {where}")
         return float(found["value"].iloc[0])
 
+    @abstractmethod
     def print_only(self) -> None:
         """Called by claims about what the paper printed: nothing of ours can confirm them."""
-        raise NotImplementedError
 
+    @abstractmethod
     def masks(self, training: str) -> Pair:
         """Masks of two consecutive convolutions of one block of the network of MASKED, trained so."""
-        raise NotImplementedError
 
+    @abstractmethod
     def curve(self, address: str) -> list[float]:
         """Validation robust accuracy per epoch of a cell's training."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, kw_only=True)
