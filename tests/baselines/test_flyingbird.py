@@ -13,17 +13,15 @@ from baselines.flyingbird import (
     Masked,
     death_rate,
     decide,
-    erk_fractions,
     grown_by_gradient,
     grown_randomly,
-    igq_fractions,
     is_update,
     share,
-    start_counts,
     survivors,
 )
 from methods.checkpoint import Resume
 from methods.data import load
+from methods.densities import erk_fractions, igq_fractions, start_counts
 from methods.errors import UserError
 from methods.loop import train
 from methods.models import build
