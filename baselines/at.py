@@ -5,7 +5,7 @@ Madry et al.: Towards Deep Learning Models Resistant to Adversarial Attacks, ICL
 
 from __future__ import annotations
 
-from methods.api import Method
+from methods.training.method import Method
 
 RECIPE = {
     "version": 1,

@@ -19,15 +19,17 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from methods.admm import Admm
-from methods.api import Method
-from methods.codebook import seed_positions
-from methods.data import Batch, Data
-from methods.errors import UserError
-from methods.factors import Factorised
-from methods.losses import accuracy
-from methods.masks import allocate, global_mask
-from methods.models import Net
+from methods.core.allocation import allocate
+from methods.core.errors import UserError
+from methods.data.load import Data
+from methods.data.split import Batch
+from methods.networks.resnet import Net
+from methods.pruning.admm import Admm
+from methods.pruning.codebook import seed_positions
+from methods.pruning.factors import Factorised
+from methods.pruning.masks import global_mask
+from methods.training.losses import accuracy
+from methods.training.method import Method
 
 RECIPE = {
     "version": 1,

@@ -15,10 +15,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from methods.api import Method
-from methods.init import fan_in
-from methods.masks import top_mask
-from methods.models import Net, shape_of
+from methods.core.architectures import shape_of
+from methods.networks.init import fan_in
+from methods.networks.resnet import Net
+from methods.pruning.masks import top_mask
+from methods.training.method import Method
 
 RECIPE = {
     "version": 1,

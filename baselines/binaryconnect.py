@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from torch import nn
 
-from methods.api import Method
-from methods.layers import Signed
+from methods.pruning.makers import Signed
+from methods.training.method import Method
 
 RECIPE = {
     "version": 1,

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from methods.api import Method
-from methods.densities import start_counts
-from methods.errors import UserError
-from methods.layers import sign
-from methods.masks import top_mask
+from methods.core.allocation import start_counts
+from methods.core.errors import UserError
+from methods.pruning.makers import sign
+from methods.pruning.masks import top_mask
+from methods.training.method import Method
 
 RECIPE = {
     "version": 1,

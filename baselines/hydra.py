@@ -16,15 +16,16 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from methods import init
-from methods.api import Method
-from methods.attacks import kl_pgd, mode
-from methods.data import Batch, Data
-from methods.errors import UserError
-from methods.layers import Scored, Signed
-from methods.losses import accuracy, forward_with_statistics, trades_loss
-from methods.masks import layer_counts
-from methods.models import Net
+from methods.attacks.pgd import kl_pgd, mode
+from methods.core.allocation import layer_counts
+from methods.core.errors import UserError
+from methods.data.load import Data
+from methods.data.split import Batch
+from methods.networks import init
+from methods.networks.resnet import Net
+from methods.pruning.makers import Scored, Signed
+from methods.training.losses import accuracy, forward_with_statistics, trades_loss
+from methods.training.method import Method
 
 RECIPE = {
     "version": 1,

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from methods.binary_subnet import BinarySubnet
-from methods.data import Data
-from methods.errors import UserError
-from methods.masks import layer_counts
+from methods.core.allocation import layer_counts
+from methods.core.errors import UserError
+from methods.data.load import Data
 
 RECIPE = {
     "version": 1,

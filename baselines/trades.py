@@ -10,12 +10,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from methods.api import Method
-from methods.attacks import kl_pgd, mode
-from methods.data import Batch
-from methods.errors import UserError
-from methods.layers import Signed
-from methods.losses import accuracy, forward_with_statistics, trades_loss
+from methods.attacks.pgd import kl_pgd, mode
+from methods.core.errors import UserError
+from methods.data.split import Batch
+from methods.pruning.makers import Signed
+from methods.training.losses import accuracy, forward_with_statistics, trades_loss
+from methods.training.method import Method
 
 RECIPE = {
     "version": 1,

@@ -20,14 +20,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from methods.api import Method, weight_report
-from methods.checkpoint import fill
-from methods.data import Data
-from methods.errors import UserError
-from methods.foreign import Foreign, pretrained
-from methods.layers import Scored, Signed
-from methods.masks import adaptive_counts
-from methods.models import ARCHS, Net, build
+from methods.core.allocation import adaptive_counts
+from methods.core.architectures import ARCHS
+from methods.core.errors import UserError
+from methods.data.load import Data
+from methods.networks.foreign import Foreign, pretrained
+from methods.networks.model_file import fill
+from methods.networks.resnet import Net, build
+from methods.pruning.makers import Scored, Signed
+from methods.training.method import Method, weight_report
 
 RECIPE = {
     "version": 1,

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from torch import nn
 
-from methods import init
-from methods.api import Method
-from methods.layers import Scored
-from methods.masks import adaptive_counts, global_mask
+from methods.core.allocation import adaptive_counts
+from methods.networks import init
+from methods.pruning.makers import Scored
+from methods.pruning.masks import global_mask
+from methods.training.method import Method
 
 RECIPE = {
     "version": 1,

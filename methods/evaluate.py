@@ -19,13 +19,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from methods import eval_spec
-from methods.errors import UserError
-from methods.eval_result import Result, summarise
-from methods.eval_spec import EvalSpec
-from methods.progress import Progress
+from methods.core import eval_spec
+from methods.core.errors import UserError
+from methods.core.eval_result import Result, summarise
+from methods.core.eval_spec import EvalSpec
+from methods.runtime.progress import Progress
 
 if TYPE_CHECKING:  # merging and exporting do without torch
     from torch import Tensor, nn
@@ -44,14 +45,14 @@ def evaluate(
     """Evaluate `model` on images x (float, [n, channels, height, width], in [0, 1]) with labels y.
 
     The model is evaluated in eval mode on the device of its parameters; its mode and its gradient flags are restored afterwards.
-    `spec` (see `methods.eval_spec`) defaults to the standard AutoAttack, Linf, 8/255, all of x, seed 0, blocks of 250.
+    `spec` (see `methods.core.eval_spec`) defaults to the standard AutoAttack, Linf, 8/255, all of x, seed 0, blocks of 250.
     `progress` reports on stderr. With a folder `resume`, an interrupted call goes on where it was when it is made again.
     `fast=False` leaves the network's batch norms and memory format alone; the answers are the same to rounding.
 
-    Bad input (labels out of range, images outside of [0, 1], logits that are not finite, ...) raises `methods.errors.UserError`.
+    Bad input (labels out of range, images outside of [0, 1], logits that are not finite, ...) raises `methods.core.errors.UserError`.
     """
-    from methods.blocks import Store, check_images, evaluate_blocks
-    from methods.victim import model_hash, victim
+    from methods.evaluation.attacked_net import model_hash, victim
+    from methods.evaluation.runner import Store, check_images, evaluate_blocks
 
     spec = spec if isinstance(spec, EvalSpec) else eval_spec.parse(spec)
     check_images(x, y, 0)
@@ -74,7 +75,7 @@ def evaluate(
 
 def main(arguments: list[str] | None = None) -> int:
     """The command line; a problem that the user can solve is one line on stderr and exit code 2."""
-    from methods.evaluate_command import parser
+    from methods.evaluation.commands import parser
 
     options = parser(__doc__).parse_args(arguments)
     try:
@@ -88,6 +89,15 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     return 0
 
+
+class _CallableModule(ModuleType):
+    """`from methods import evaluate` is this module once it is loaded: then it must still be the function of that name."""
+
+    def __call__(self, *arguments: Any, **options: Any) -> Result:
+        return evaluate(*arguments, **options)
+
+
+sys.modules[__name__].__class__ = _CallableModule
 
 if __name__ == "__main__":
     sys.exit(main())

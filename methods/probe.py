@@ -16,14 +16,14 @@ from typing import Any
 
 import torch
 
-from methods.api import load_method
-from methods.atomic import write_json
-from methods.data import load
-from methods.device import device as chosen_device
-from methods.errors import UserError
-from methods.optim import optimizer
-from methods.provenance import provenance
+from methods.core.errors import UserError
+from methods.core.files import write_json
+from methods.data.load import load
+from methods.runtime.device import device as chosen_device
+from methods.runtime.provenance import provenance
 from methods.train import run
+from methods.training.method import load_method
+from methods.training.optim import optimizer
 
 STEPS = 3  # of the attack
 PASSES = 2 * STEPS - 1 + 3  # forward or gradient passes of a training step

@@ -20,22 +20,24 @@ from pathlib import Path
 
 import torch
 
-from methods import sealed
-from methods.api import load_method
-from methods.atomic import write_text
-from methods.checkpoint import Resume, load_tensors, save_model, save_tensors
-from methods.data import Data, load
-from methods.device import kind
-from methods.errors import UserError
-from methods.launch import launch, processes
-from methods.loop import Outcome, Stopped, train
-from methods.parallel import ALONE, World, first_process, join, launched
-from methods.provenance import fingerprint, provenance, sources
-from methods.stopwatch import Stopwatch
+from methods.core import paths, sealed
+from methods.core.errors import UserError
+from methods.core.files import write
+from methods.core.run_spec import processes
+from methods.data.load import Data, load
+from methods.distributed.launch import gpus_per_run, launch
+from methods.distributed.world import ALONE, World, first_process, join, launched
+from methods.networks.model_file import load_tensors, save_model, save_tensors
+from methods.runtime.device import kind
+from methods.runtime.provenance import fingerprint, provenance, sources
+from methods.runtime.stopwatch import Stopwatch
+from methods.training.loop import Outcome, Stopped, train
+from methods.training.method import load_method
+from methods.training.resume import Resume
 
 REQUIRED = ("method", "dataset", "data", "arch", "lbn", "bn_affine", "normalize", "head_bias", "eps", "attack", "validate", "train", "seed")
 
-RESULTS = ("spec.json", "history.jsonl", "model.safetensors", "handover.safetensors", "train.json")
+RESULTS = (paths.SPEC, paths.HISTORY, paths.MODEL, paths.HANDOVER, paths.MANIFEST)
 
 
 def parse_spec(text: str) -> dict:
@@ -54,11 +56,11 @@ def load_parent(out: Path, parent: str | None) -> dict[str, torch.Tensor] | None
     """State handed over by the parent run, whose folder is a sibling."""
     if parent is None:
         return None
-    found = [folder for folder in out.parent.glob(f"*.{parent}") if (folder / "train.json").exists()]
+    found = [folder for folder in out.parent.glob(f"*.{parent}") if (folder / paths.MANIFEST).exists()]
     if len(found) != 1:
         raise UserError(f"{out.parent}: the parent run {parent} is not finished there (found {len(found)} folders named *.{parent})")
-    path = found[0] / "handover.safetensors"
-    sealed.require(path, sealed.read(found[0] / "train.json").get("handover_sha256"))
+    path = found[0] / paths.HANDOVER
+    sealed.require(path, sealed.read(found[0] / paths.MANIFEST).get("handover_sha256"))
     return load_tensors(path)[0]
 
 
@@ -73,8 +75,8 @@ def load_data(spec: dict, root: Path | None, world: World = ALONE) -> Data:
 def finished(out: Path, spec: dict) -> bool:
     """Whether a complete result of this spec and of this code lies there."""
     try:
-        manifest = sealed.read(out / "train.json")
-        sealed.require(out / "model.safetensors", manifest["model_sha256"])
+        manifest = sealed.read(out / paths.MANIFEST)
+        sealed.require(out / paths.MODEL, manifest["model_sha256"])
         return manifest["spec"] == spec and sources().items() <= manifest["provenance"]["files"].items()
     except (UserError, KeyError):
         return False
@@ -93,7 +95,7 @@ def run(spec: dict, out: Path, data_root: Path | None, *, save_every: float = 30
             raise Stopped("stopped while another process was training this run")
 
     # The run before the device: who waits for another process of this run must not hold a GPU meanwhile.
-    resume = Resume(out / "state", f"{text} {fingerprint()}", wait=wait, waiting=check_stop, writes=first_process())
+    resume = Resume(out / paths.STATE, f"{text} {fingerprint()}", wait=wait, waiting=check_stop, writes=first_process())
     world, device = join()
     watch = Stopwatch(device, world.size)
     [done] = world.any(resume.waited and finished(out, spec))
@@ -122,9 +124,9 @@ def run(spec: dict, out: Path, data_root: Path | None, *, save_every: float = 30
 
 def publish(spec: dict, out: Path, data: Data, outcome: Outcome, method, made_by: dict) -> None:
     """Write the results; the manifest comes last, so that a folder with a manifest is complete."""
-    write_text(out / "spec.json", json.dumps(spec, indent=2, sort_keys=True) + "\n")
+    write(out / paths.SPEC, json.dumps(spec, indent=2, sort_keys=True) + "\n")
     history = "".join(json.dumps(record) + "\n" for record in outcome.history)
-    write_text(out / "history.jsonl", history)
+    write(out / paths.HISTORY, history)
     best = outcome.best
     manifest = {
         "spec": spec,
@@ -133,16 +135,16 @@ def publish(spec: dict, out: Path, data: Data, outcome: Outcome, method, made_by
         "best_epoch": best["epoch"],
         "validation_robust": best["robust"],
         "report": best["report"],
-        "model_sha256": save_model(method.net, spec, out / "model.safetensors", best["tensors"]),
+        "model_sha256": save_model(method.net, spec, out / paths.MODEL, best["tensors"]),
         "history_sha256": hashlib.sha256(history.encode()).hexdigest(),
         "provenance": made_by,
     }
     silent = sum(int((t == torch.inf).sum()) for name, t in best["tensors"].items() if name.endswith("running_var"))
     if silent:
-        manifest["silent_channels"] = silent  # their variance overflowed: see methods.checkpoint.sound
+        manifest["silent_channels"] = silent  # their variance overflowed: see methods.networks.model_file.sound
     if outcome.handed_over:
-        manifest["handover_sha256"] = save_tensors(outcome.handed_over, out / "handover.safetensors")
-    sealed.write(out / "train.json", manifest)
+        manifest["handover_sha256"] = save_tensors(outcome.handed_over, out / paths.HANDOVER)
+    sealed.write(out / paths.MANIFEST, manifest)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -172,7 +174,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         spec = parse_spec(options.spec)
-        if (count := processes(spec, os.environ)) > 1 and not launched():
+        if (count := processes(spec, gpus_per_run(os.environ))) > 1 and not launched():
             return launch(count, "methods.train", sys.argv[1:] if arguments is None else arguments)
         run(spec, options.out, options.data_root, save_every=options.save_every, wait=options.wait)
     except UserError as error:

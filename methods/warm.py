@@ -23,6 +23,7 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 IDLE_SECONDS = 20
 START_SECONDS = 120
@@ -37,8 +38,14 @@ def address() -> str:
     return f"\0suite-warm-{os.getuid()}-{key}"
 
 
+def command(module: str) -> ModuleType:
+    """The module behind `python -m MODULE`: of a package its __main__."""
+    loaded = importlib.import_module(module)
+    return importlib.import_module(f"{module}.__main__") if hasattr(loaded, "__path__") else loaded
+
+
 def run_here(module: str, arguments: list[str]) -> int:
-    return int(importlib.import_module(module).main(arguments) or 0)
+    return int(command(module).main(arguments) or 0)
 
 
 # -- client ---------------------------------------------------------------------------------------------------------------------------

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from workflow.suite import recipes, resolve, spec
-from workflow.suite.config import ROOT, load_scale
+from methods.core import run_spec as spec
+from workflow.suite.planning import recipes, resolve
+from workflow.suite.planning.config import ROOT, load_scale
 
 TINY = {"width": 0.0625, "data.train": 96, "data.val": 20, "train.epochs": 2, "train.batch": 24, "attack.steps": 2, "validate.steps": 2}
 

@@ -9,20 +9,20 @@ import torch
 import torch.nn.functional as F
 
 from baselines.atmc import RECIPE, Atmc, budgets, keep_largest, mixed_loss
-from methods.admm import Admm
-from methods.checkpoint import Resume
-from methods.codebook import fit, fittable, seed_positions
-from methods.data import Data
-from methods.errors import UserError
-from methods.factors import Factorised
-from methods.loop import Stopped, train
-from methods.models import build
-from methods.optim import optimizer
+from methods.core.errors import UserError
+from methods.core.run_spec import expand, merge
+from methods.data.load import Data
+from methods.networks.resnet import build
+from methods.pruning.admm import Admm
+from methods.pruning.codebook import fit, fittable, seed_positions
+from methods.pruning.factors import Factorised
 from methods.train import load_data
+from methods.training.loop import Stopped, train
+from methods.training.optim import optimizer
+from methods.training.resume import Resume
 from tests.specs import small, text
-from workflow.suite import recipes, resolve
-from workflow.suite.config import ROOT, load_scale
-from workflow.suite.spec import expand, merge
+from workflow.suite.planning import recipes, resolve
+from workflow.suite.planning.config import ROOT, load_scale
 
 CPU = torch.device("cpu")
 LLOYD = {"iterations": 20, "tolerance": 1e-4}

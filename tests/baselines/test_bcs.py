@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from baselines.bcs import RECIPE, Bcs, Connections, connect, requests, start_counts, start_densities, truncated_he
-from methods.checkpoint import Resume
-from methods.data import load
-from methods.loop import train
-from methods.models import build
+from methods.data.load import load
+from methods.networks.resnet import build
+from methods.training.loop import train
+from methods.training.resume import Resume
 from tests.specs import small
 
 CPU = torch.device("cpu")

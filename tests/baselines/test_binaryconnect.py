@@ -6,12 +6,12 @@ import pytest
 import torch
 
 from baselines import binaryconnect
-from methods.data import load
-from methods.layers import Signed
-from methods.optim import learning_rate, optimizer
+from methods.data.load import load
+from methods.pruning.makers import Signed
+from methods.training.optim import learning_rate, optimizer
 from tests.specs import small
-from workflow.suite import recipes, resolve
-from workflow.suite.config import ROOT, load_scale
+from workflow.suite.planning import recipes, resolve
+from workflow.suite.planning.config import ROOT, load_scale
 
 CPU = torch.device("cpu")
 

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 import torch
 
-from methods.api import Method, load_method
-from methods.checkpoint import Resume
-from methods.data import load
-from methods.loop import Stopped, train
-from methods.masks import adaptive_counts, fixed_counts
-from methods.models import Net
+from methods.core.allocation import adaptive_counts, fixed_counts
+from methods.data.load import load
+from methods.networks.resnet import Net
+from methods.training.loop import Stopped, train
+from methods.training.method import Method, load_method
+from methods.training.resume import Resume
 from tests.specs import small
-from workflow.suite import plan, recipes, resolve
-from workflow.suite.config import ROOT
+from workflow.suite.planning import plan, recipes, resolve
+from workflow.suite.planning.config import ROOT
 
 CPU = torch.device("cpu")
 RECIPES = recipes.load_all(ROOT)
@@ -198,7 +198,7 @@ def test_the_deployed_network_is_plain_and_as_declared(method, variant, tmp_path
 
 
 def fresh_copy(built: Method) -> Net:
-    from methods.models import build
+    from methods.networks.resnet import build
 
     return build(**built.net.arguments)
 

@@ -19,12 +19,12 @@ from baselines.flyingbird import (
     share,
     survivors,
 )
-from methods.checkpoint import Resume
-from methods.data import load
-from methods.densities import erk_fractions, igq_fractions, start_counts
-from methods.errors import UserError
-from methods.loop import train
-from methods.models import build
+from methods.core.allocation import erk_fractions, igq_fractions, start_counts
+from methods.core.errors import UserError
+from methods.data.load import load
+from methods.networks.resnet import build
+from methods.training.loop import train
+from methods.training.resume import Resume
 from tests.specs import small
 
 CPU = torch.device("cpu")

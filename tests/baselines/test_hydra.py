@@ -12,16 +12,17 @@ import torch
 import torch.nn.functional as F
 
 from baselines.hydra import Hydra, scaled_scores, trades_step
-from methods.checkpoint import Resume
-from methods.data import load
-from methods.errors import UserError
-from methods.layers import select
-from methods.loop import train
-from methods.masks import layer_counts
-from methods.models import Arch, Net, build
+from methods.core.allocation import layer_counts
+from methods.core.architectures import Arch
+from methods.core.errors import UserError
+from methods.data.load import load
+from methods.networks.resnet import Net, build
+from methods.pruning.makers import select
+from methods.training.loop import train
+from methods.training.resume import Resume
 from tests.specs import small
-from workflow.suite import plan, recipes, resolve
-from workflow.suite.config import ROOT, load_scale
+from workflow.suite.planning import plan, recipes, resolve
+from workflow.suite.planning.config import ROOT, load_scale
 
 CPU = torch.device("cpu")
 PHASES = ("pretrain", "prune", "finetune")

@@ -10,15 +10,15 @@ import pytest
 import torch
 
 from baselines.rst import Rst
-from methods.checkpoint import Resume
-from methods.data import load
-from methods.errors import UserError
-from methods.init import fan_in
-from methods.loop import train
-from methods.masks import fixed_counts
+from methods.core.allocation import fixed_counts
+from methods.core.errors import UserError
+from methods.data.load import load
+from methods.networks.init import fan_in
+from methods.training.loop import train
+from methods.training.resume import Resume
 from tests.specs import small
-from workflow.suite import recipes, resolve
-from workflow.suite.config import ROOT, load_scale
+from workflow.suite.planning import recipes, resolve
+from workflow.suite.planning.config import ROOT, load_scale
 
 CPU = torch.device("cpu")
 

@@ -10,12 +10,12 @@ import torch
 import torch.nn.functional as F
 
 from baselines import trades
-from methods.data import load
-from methods.errors import UserError
-from methods.losses import trades_loss
+from methods.core.errors import UserError
+from methods.data.load import load
+from methods.training.losses import trades_loss
 from tests.specs import small
-from workflow.suite import recipes, resolve
-from workflow.suite.config import ROOT, load_scale
+from workflow.suite.planning import recipes, resolve
+from workflow.suite.planning.config import ROOT, load_scale
 
 CPU = torch.device("cpu")
 

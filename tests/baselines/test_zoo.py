@@ -12,12 +12,12 @@ from torch import Tensor, nn
 
 from baselines import zoo
 from methods import evaluate, train
-from methods.checkpoint import load_model
-from methods.data import load
-from methods.errors import UserError
-from methods.foreign import architecture, robustbench
-from methods.masks import allocate
-from methods.models import Net
+from methods.core.allocation import allocate
+from methods.core.errors import UserError
+from methods.data.load import load
+from methods.networks.foreign import architecture, robustbench
+from methods.networks.model_file import load_model
+from methods.networks.resnet import Net
 from tests.specs import small
 
 CPU = torch.device("cpu")

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from methods.core import paths
 from tests.cluster import tree
 from tests.cluster.slurm import wait
-from workflow.suite import paths
 
 TABLE = paths.table("tiny", "few", "md")
 ROWS = {name: paths.row("tiny", "few", name) for name in ("rst", "hydra")}

@@ -8,8 +8,8 @@ import sys
 import pytest
 from snakemake.profiles import ProfileConfigFileParser
 
-from workflow.suite import paths
-from workflow.suite.config import ROOT
+from methods.core import paths
+from workflow.suite.planning.config import ROOT
 
 PROFILES = ROOT / "workflow" / "profiles"
 

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from methods.core import paths
 from tests.cluster import slurm, tree
-from workflow.suite import paths, plan
+from workflow.suite.planning import plan
 
 TABLE = paths.table("tiny", "few", "md")
 pytestmark = pytest.mark.timeout(1800)  # three minutes, but of many starts of Snakemake

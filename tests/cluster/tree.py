@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from workflow.suite.config import ROOT
+from workflow.suite.planning.config import ROOT
 
 SCALE = """
 comparable: false

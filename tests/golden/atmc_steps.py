@@ -15,9 +15,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from baselines.atmc import RECIPE, Atmc
-from methods.attacks import mode, pgd
-from methods.data import Batch
-from methods.optim import optimizer
+from methods.attacks.pgd import mode, pgd
+from methods.data.split import Batch
+from methods.training.optim import optimizer
 from tests.golden.check import Check, rel
 from tests.golden.folders import Folder, worst
 

@@ -12,7 +12,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from baselines import bcs
-from methods.models import Block, build
+from methods.core import architectures
+from methods.core.architectures import Conv
+from methods.networks.resnet import Block, build
 from tests.golden.check import Check, rel
 from tests.golden.small_nets import Arrays, attacked_as, batch_of, declared, differ, doubles, largest, replayed, started_at
 
@@ -25,6 +27,13 @@ PARTS = {  # recorded name of a layer or norm -> ours
 LEAVES = {"gamma": "weight", "beta": "bias", "bias": "bias", "running_mean": "running_mean", "running_var": "running_var"}
 
 
+def block_shape(before: int, width: int) -> architectures.Block:
+    """A basic block without stride."""
+    body = tuple(Conv(channels_in=c, channels_out=width, kernel=3) for c in (before, width))
+    shortcut = None if before == width else Conv(channels_in=before, channels_out=width, kernel=1)
+    return architectures.Block(stage=1, place=0, body=body, projection=shortcut)
+
+
 class OneBlock(nn.Module):
     """Stem, one residual block without stride, mean over the map, linear layer with bias."""
 
@@ -32,7 +41,7 @@ class OneBlock(nn.Module):
         super().__init__()
         self.stem = nn.Conv2d(channels[0], channels[1], 3, padding=1, bias=False)
         self.stem_norm = nn.BatchNorm2d(channels[1])
-        self.block = Block(channels[1], channels[2], 1, bottleneck=False, affine=True)
+        self.block = Block(block_shape(channels[1], channels[2]), affine=True)
         self.head = nn.Linear(channels[2], classes)
 
     def forward(self, x: Tensor) -> Tensor:

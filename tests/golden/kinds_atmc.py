@@ -11,10 +11,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from baselines.atmc import keep_largest
-from methods.codebook import fit, fittable
-from methods.factors import Factorised
-from methods.masks import global_mask
-from methods.models import build
+from methods.networks.resnet import build
+from methods.pruning.codebook import fit, fittable
+from methods.pruning.factors import Factorised
+from methods.pruning.masks import global_mask
 from tests.golden.atmc_steps import LLOYD, steps
 from tests.golden.check import Check, rel
 from tests.golden.folders import Folder, unequal

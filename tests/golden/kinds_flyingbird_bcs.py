@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from baselines import flyingbird
-from methods import densities
+from methods.core import allocation
 from tests.golden.bcs_replay import Sampler, sampler_steps, start_checks
 from tests.golden.check import Check, rel
 from tests.golden.flyingbird_steps import bird_steps, plus_chain
@@ -33,13 +33,13 @@ def budgets(networks: dict[str, Any]) -> list[Check]:
         sizes = [layer["n"] for layer in network["layers"]]
         for keep, recorded in network["igq"].items():
             note = f"{name} {keep}"
-            fractions = doubles(densities.igq_fractions(sizes, float(keep)))
-            kept = densities.start_counts(shapes, float(keep), "igq")
+            fractions = doubles(allocation.igq_fractions(sizes, float(keep)))
+            kept = allocation.start_counts(shapes, float(keep), "igq")
             checks.append(Check("igq: pruned fractions", rel(1 - fractions, doubles(recorded["sparsity"])), 1e-9, note))
             checks.append(Check("igq: kept counts", differ(kept, recorded["kept"]), EXACT, note))
             checks.append(Check("igq: kept in total", abs(sum(kept) - recorded["kept_total"]), EXACT, note))
         for keep, recorded in network["fixed_erk"].items():
-            found = doubles(densities.erk_fractions(shapes, float(keep)))
+            found = doubles(allocation.erk_fractions(shapes, float(keep)))
             checks.append(Check("erk: densities", rel(found, doubles(recorded["density"])), 1e-9, f"{name} {keep}"))
     return checks
 
@@ -50,8 +50,8 @@ def first_masks(arrays: Arrays) -> list[Check]:
     for keep, recorded in arrays.meta.items():
         layers, weights = recorded["masked_layers"], arrays.under(f"d{keep}/weight_in/")
         sizes = [weights[name].numel() for name in layers]
-        fractions = doubles(densities.igq_fractions(sizes, float(keep)))
-        counts = densities.start_counts([weights[name].shape for name in layers], float(keep), "igq")
+        fractions = doubles(allocation.igq_fractions(sizes, float(keep)))
+        counts = allocation.start_counts([weights[name].shape for name in layers], float(keep), "igq")
         checks.append(Check("igq: pruned fractions", rel(1 - fractions, doubles(recorded["igq_sparsity"])), 1e-9, keep))
         checks.append(Check("igq: kept counts", differ(counts, recorded["kept"]), EXACT, keep))
         for name, count in zip(layers, counts, strict=True):

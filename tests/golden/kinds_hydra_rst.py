@@ -16,12 +16,12 @@ import torch
 from torch import Tensor
 
 from baselines import hydra
-from methods import init
-from methods.layers import select
-from methods.masks import fixed_counts, keep_fraction, kept_count
-from methods.models import build
-from methods.optim import learning_rate
-from methods.split import generator
+from methods.core.allocation import fixed_counts, keep_fraction, kept_count
+from methods.data.split import generator
+from methods.networks import init
+from methods.networks.resnet import build
+from methods.pruning.makers import select
+from methods.training.optim import learning_rate
 from tests.golden.check import Check, rel
 from tests.golden.official import Official
 from tests.golden.official_steps import EXACT, differing, hydra_steps, rst_steps

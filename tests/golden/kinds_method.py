@@ -11,10 +11,11 @@ import torch
 from torch import Tensor
 
 from baselines import at, binaryconnect, trades
-from methods import binary_subnet, init
-from methods.attacks import mode
-from methods.masks import adaptive_counts, allocate, keep_fraction
-from methods.split import generator
+from methods import binary_subnet
+from methods.attacks.pgd import mode
+from methods.core.allocation import adaptive_counts, allocate, keep_fraction
+from methods.data.split import generator
+from methods.networks import init
 from tests.golden.check import Check, rel
 from tests.golden.method_attacks import EXACT, STATISTICS, atta_checks, mismatches, pgd_checks, trades_checks
 from tests.golden.method_steps import mask_check, spec_of, statistics, steps, structure

@@ -9,8 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from methods.attacks import kl_sum
-from methods.data import Batch
+from methods.attacks.pgd import kl_sum
+from methods.data.split import Batch
 from tests.golden.check import Check, rel
 from tests.golden.recorded import Replay, Seen
 

@@ -16,10 +16,10 @@ from types import ModuleType
 import torch
 from torch import Tensor
 
-from methods.data import Batch
-from methods.layers import select
-from methods.loop import validate
-from methods.masks import allocate, keep_fraction
+from methods.core.allocation import allocate, keep_fraction
+from methods.data.split import Batch
+from methods.pruning.makers import select
+from methods.training.loop import validate
 from tests.golden.check import Check, rel
 from tests.golden.method_attacks import EXACT, STATISTICS, mismatches, pgd_checks
 from tests.golden.recorded import Recording, Replay, conv_table

@@ -19,10 +19,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from methods import attacks
-from methods.api import Method
-from methods.models import Arch, Net
-from methods.optim import optimizer
+from methods.attacks import pgd
+from methods.core.architectures import Arch
+from methods.networks.resnet import Net
+from methods.training.method import Method
+from methods.training.optim import optimizer
 
 CLASSIFIERS = ("linear", "fc")
 SCORES = (".popup_scores", ".scores")
@@ -126,7 +127,7 @@ class Lessons:
     def taught(self, signs: Tensor | None, draw: Tensor) -> Iterator[None]:
         """Attacks draw the recorded noise and, if signs are given, follow them."""
         self.seen, self.grads, self.signs = [], [], signs
-        with mock.patch.object(attacks, "draw_like", lambda *_, **__: draw):
+        with mock.patch.object(pgd, "draw_like", lambda *_, **__: draw):
             yield
 
     def tensors(self) -> dict[str, Tensor]:

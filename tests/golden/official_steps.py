@@ -15,9 +15,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from baselines import hydra, rst
-from methods.attacks import kl_sum, uniform_start
-from methods.data import Batch
-from methods.layers import select
+from methods.attacks.pgd import kl_sum, uniform_start
+from methods.data.split import Batch
+from methods.pruning.makers import select
 from tests.golden.check import Check, rel
 from tests.golden.official import Lessons, Official
 

@@ -19,10 +19,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from methods import attacks
-from methods.api import Method
-from methods.models import Arch, Net
-from methods.optim import optimizer
+from methods.attacks import pgd
+from methods.core.architectures import Arch
+from methods.networks.resnet import Net
+from methods.training.method import Method
+from methods.training.optim import optimizer
 
 FIRST, THIRD = 1, 3  # positions in the layer table: first and third convolution of a block's body
 
@@ -146,7 +147,7 @@ class Replay:
     def taught(self, signs: Tensor | None, draw: Tensor | None = None) -> Iterator[None]:
         """Attacks draw the recorded noise and, if signs are given, follow them."""
         self.seen, self.signs, self.lesson = [], [], signs
-        given = mock.patch.object(attacks, "draw_like", lambda x, *_, **__: draw.contiguous(memory_format=self.method.layout))
+        given = mock.patch.object(pgd, "draw_like", lambda x, *_, **__: draw.contiguous(memory_format=self.method.layout))
         try:
             with given:
                 yield

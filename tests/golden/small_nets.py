@@ -16,10 +16,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from methods import attacks
-from methods.api import Method
-from methods.data import Batch
-from methods.optim import optimizer
+from methods.attacks import pgd
+from methods.data.split import Batch
+from methods.training.method import Method
+from methods.training.optim import optimizer
 
 
 class Arrays:
@@ -73,7 +73,7 @@ def replayed(method: type[Method], net: nn.Module, spec: dict, samples: int, **p
 def started_at(method: Method, start: Tensor) -> Iterator[None]:
     """The method's attack starts from the recorded perturbation, a point of the eps box."""
     u = (start / method.eps + 1) / 2
-    with mock.patch.object(attacks, "draw_like", lambda *_, **__: u):
+    with mock.patch.object(pgd, "draw_like", lambda *_, **__: u):
         yield
 
 

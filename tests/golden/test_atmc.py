@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from baselines import atmc
-from methods import codebook
-from methods.admm import Admm
+from methods.pruning import codebook
+from methods.pruning.admm import Admm
 from tests.golden import kinds_atmc
 from tests.golden.check import Check
 

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from baselines import bcs, flyingbird
-from methods import densities
-from methods.optim import SGDW
+from methods.core import allocation
+from methods.training.optim import SGDW
 from tests.golden import replay
 from tests.golden.check import Check
 
@@ -74,7 +74,7 @@ def signs_of_all(series, window, *, or_equal, right=flyingbird.share):
 
 
 BIRDS = [
-    ("flyingbird_init.npz", densities, "igq_fractions", exact_root, "igq: pruned fractions"),
+    ("flyingbird_init.npz", allocation, "igq_fractions", exact_root, "igq: pruned fractions"),
     ("flyingbird_update.npz", flyingbird, "survivors", survivors_at_least, "update: survivors"),
     ("flyingbird_update.npz", flyingbird, "survivors", regrow_all, "update: regrowth target"),
     ("flyingbird_update.npz", flyingbird, "ceil", int, "update: survivors"),

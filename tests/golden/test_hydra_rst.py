@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from baselines import hydra, rst
-from methods import layers, optim
-from methods.losses import forward_with_statistics, trades_loss
+from methods.pruning import makers
+from methods.training import optim
+from methods.training.losses import forward_with_statistics, trades_loss
 from tests.golden import replay
 from tests.golden.check import Check
 from tests.golden.kinds_hydra_rst import KINDS
@@ -91,7 +92,7 @@ def test_scores_by_magnitude_alone_are_seen(monkeypatch):
 
 
 def test_missing_sign_of_the_scores_is_seen(monkeypatch):
-    monkeypatch.setattr(layers, "select", lambda scores, kept: layers._Mask.apply(scores, kept))
+    monkeypatch.setattr(makers, "select", lambda scores, kept: makers._Mask.apply(scores, kept))
     assert "gradients" in failed("rst_steps")
 
 

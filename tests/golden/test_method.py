@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from methods import binary_subnet, layers, masks, optim
+from methods import binary_subnet
+from methods.core import allocation
+from methods.pruning import makers, masks
+from methods.training import optim
 from tests.golden import kinds_method, replay
 from tests.golden.check import Check, Unreadable, rel
 from tests.golden.kinds_method import KINDS
@@ -48,16 +51,16 @@ def test_free_run_of_a_stable_recording_stays_on_it(kind):
 
 
 def signed_ranking(monkeypatch):
-    monkeypatch.setattr(layers, "select", lambda scores, kept: layers._Mask.apply(scores, kept))
+    monkeypatch.setattr(makers, "select", lambda scores, kept: makers._Mask.apply(scores, kept))
 
 
 def kept_rounded_down(monkeypatch):
-    monkeypatch.setattr(masks, "kept_count", lambda size, fraction: int(fraction * size))
+    monkeypatch.setattr(allocation, "kept_count", lambda size, fraction: int(fraction * size))
 
 
 def gradient_to_kept_only(monkeypatch):
     monkeypatch.setattr(
-        layers.Scored, "forward", lambda self: self.weight * self.scores.abs() * masks.top_mask(self.scores.abs(), self.kept)
+        makers.Scored, "forward", lambda self: self.weight * self.scores.abs() * masks.top_mask(self.scores.abs(), self.kept)
     )
 
 
@@ -77,7 +80,7 @@ MISTAKES = [
 @pytest.mark.parametrize("mistake, seen", MISTAKES, ids=[mistake.__name__ for mistake, _ in MISTAKES])
 def test_mistake_is_seen(mistake, seen, monkeypatch):
     mistake(monkeypatch)
-    monkeypatch.setattr("tests.golden.method_steps.select", layers.select)
+    monkeypatch.setattr("tests.golden.method_steps.select", makers.select)
     assert seen <= failed(KINDS["pgd_train_steps"](FILES["pgd_train_steps"]))
 
 

@@ -1,10 +1,9 @@
-"""The small repository of tests/spec, and evaluations as the merge step writes them."""
+"""A small repository to plan, and evaluations as the merge step writes them."""
 
 import pytest
 
-from methods import sealed
-from tests.spec.conftest import repository  # noqa: F401
-from workflow.suite import paths
+from methods.core import paths, sealed
+from tests.workflow.repository import repository  # noqa: F401
 
 
 @pytest.fixture

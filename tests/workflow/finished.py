@@ -7,13 +7,12 @@ from pathlib import Path
 
 import torch
 
-from methods import sealed
-from methods.api import weight_report
-from methods.checkpoint import save_model
-from methods.models import build
-from workflow.suite import paths
-from workflow.suite.plan import Plan
-from workflow.suite.spec import identity
+from methods.core import paths, sealed
+from methods.core.run_spec import identity
+from methods.networks.model_file import save_model
+from methods.networks.resnet import build
+from methods.training.method import weight_report
+from workflow.suite.planning.plan import Plan
 
 CLASSES = {"cifar10": 10, "cifar100": 100, "imagenet100": 100}
 

@@ -4,8 +4,9 @@ import json
 
 import pytest
 
-from workflow.suite import paths, plan
+from methods.core import paths
 from workflow.suite.__main__ import main
+from workflow.suite.planning import plan
 
 
 @pytest.fixture

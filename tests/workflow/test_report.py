@@ -6,11 +6,12 @@ import zipfile
 import pytest
 from PIL import Image
 
+from methods.core import paths
 from tests.workflow import finished
 from tests.workflow.test_snakemake import jobs, snakemake  # noqa: F401
-from workflow.suite import paths, plan
 from workflow.suite.figures import catalogue, needs
 from workflow.suite.page.details import evaluation_logs
+from workflow.suite.planning import plan
 
 
 @pytest.fixture

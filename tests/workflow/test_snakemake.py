@@ -7,8 +7,9 @@ import sys
 
 import pytest
 
-from workflow.suite import paths, plan
-from workflow.suite.config import ROOT
+from methods.core import paths
+from workflow.suite.planning import plan
+from workflow.suite.planning.config import ROOT
 
 
 @pytest.fixture

@@ -18,4 +18,4 @@ rule bench_part:
     # Everything at once would measure the neighbours.
     threads: os.cpu_count() or 1
     shell:
-        "python -m methods.bench_{wildcards.part} --out {output} 2>&1 | tee {log}"
+        "python -m methods.bench.{wildcards.part} --out {output} 2>&1 | tee {log}"

@@ -1,13 +1,7 @@
 """Results against the paper (diff, claims), the paper against itself (audit), and its tables of closed forms."""
 
-CLAIMS = [
-    *sources(
-        "cells", "measure", "stats", "plan", "masks", "theory", "resnet", "printed"
-    ),
-    *(
-        str(path)
-        for path in sorted(Path(settings.ROOT).glob("workflow/suite/claims/*.py"))
-    ),
+CHECKS = behind("paper.checks")
+PRINTED = [
     str(settings.CONFIG / "paper.yaml"),
     *(str(table.path) for table in PLAN.tables.values()),
 ]
@@ -23,7 +17,7 @@ rule all_checks:
 rule diff:
     input:
         evaluations=evaluations(),
-        code=sources("compare", "diff_text", "stale", "measure", "stats", "plan"),
+        code=CHECKS,
         # A changed method makes numbers stale, which is for this rule to say.
         methods=METHODS,
         tables=[str(table.path) for table in PLAN.tables.values()],
@@ -43,7 +37,8 @@ rule diff:
 rule claims:
     input:
         evaluations=evaluations(),
-        code=CLAIMS,
+        code=CHECKS,
+        printed=PRINTED,
         scale=str(PLAN.scale.path),
     output:
         md=paths.claims(PLAN.scale.name, "md"),
@@ -59,11 +54,8 @@ rule claims:
 
 rule paper_audit:
     input:
-        code=CLAIMS,
-        finders=[
-            str(path)
-            for path in sorted(settings.ROOT.glob("workflow/suite/audit/*.py"))
-        ],
+        code=CHECKS,
+        printed=PRINTED,
     output:
         paths.paper_audit(),
     log:
@@ -77,7 +69,8 @@ rule paper_audit:
 
 rule complexity:
     input:
-        code=[*sources("closed_tables", "latex"), *CLAIMS],
+        code=CHECKS,
+        printed=PRINTED,
     output:
         md=paths.table(PLAN.scale.name, "complexity", "md"),
         tex=paths.table(PLAN.scale.name, "complexity", "tex"),

@@ -9,9 +9,12 @@ from snakemake.logging import logger
 
 sys.path.insert(0, workflow.basedir)
 
-from workflow.suite import config as settings
-from workflow.suite import environment, limits, paths, plan, recovery
-from workflow.suite.errors import SuiteError
+from methods.core import paths
+from methods.core.errors import UserError
+from workflow.suite.cost import limits
+from workflow.suite.jobs import code, environment, snakemake_patch
+from workflow.suite.planning import config as settings
+from workflow.suite.planning import plan
 from workflow.suite.figures import catalogue
 
 ENVIRONMENT = f"{workflow.basedir}/environment.yml"
@@ -21,7 +24,7 @@ def clear(function, *arguments, **keywords):
     """Call a function of the suite; wrong input becomes one message instead of a traceback."""
     try:
         return function(*arguments, **keywords)
-    except SuiteError as error:
+    except UserError as error:
         raise WorkflowError(str(error)) from None
 
 
@@ -30,7 +33,7 @@ PLAN = clear(plan.load, SUITE.scale, data_root=SUITE.data_root)
 
 # Jobs of a cluster parse this file too; they are not to look after the folder.
 if workflow.is_main_process:
-    workflow.execute = recovery.around(
+    workflow.execute = snakemake_patch.around(
         workflow, PLAN, logger=logger, failure=WorkflowError
     )
 
@@ -47,7 +50,7 @@ os.environ.update(
 METHODS = sorted(
     str(path)
     for package in ("methods", "baselines")
-    for path in settings.ROOT.glob(f"{package}/*.py")
+    for path in settings.ROOT.glob(f"{package}/**/*.py")
 )
 
 # What time limits are computed for; no rule's params know of it, so that naming another device makes nothing anew.
@@ -139,6 +142,8 @@ def of_figure(wildcards):
     return clear(catalogue.find, wildcards.figure).needs(PLAN)
 
 
-def sources(*modules):
-    """Code files as inputs, so that an edit shows in what they make."""
-    return [f"{workflow.basedir}/workflow/suite/{module}.py" for module in modules]
+def behind(*modules):
+    """The code that modules of the suite reach, as inputs, so that an edit shows in what they make."""
+    return [
+        str(path) for path in code.behind(*(f"workflow.suite.{m}" for m in modules))
+    ]

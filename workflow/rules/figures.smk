@@ -13,7 +13,7 @@ rule all_figures:
 rule figure:
     input:
         needs=of_figure,
-        code=lambda wc: sources(*catalogue.find(wc.figure).modules),
+        code=lambda wc: behind(*catalogue.find(wc.figure).modules),
         scale=str(PLAN.scale.path),
     output:
         png=report(

@@ -1,8 +1,12 @@
 """The page: everything of a scale in one file."""
 
 PAGE = [
-    *sources("measure", "marks", "caption", "stats", "plan", "status", "closed_tables"),
-    *(str(path) for path in sorted(settings.ROOT.glob("workflow/suite/page/*.*"))),
+    *behind("page.render"),
+    *(
+        str(path)
+        for kind in ("html", "css", "js")
+        for path in sorted(settings.ROOT.glob(f"workflow/suite/page/*.{kind}"))
+    ),
 ]
 
 

@@ -1,13 +1,7 @@
 """Tables, rows and the frame behind them: cheap, so they name their code as input and re-render freely."""
 
-RENDERING = [
-    *sources(
-        *("measure", "marks", "caption", "markdown", "latex", "sheet"),
-        *("stats", "stale", "plan"),
-    ),
-    # A changed method makes numbers stale, which a table has to say.
-    *METHODS,
-]
+# A changed method makes numbers stale, which a table has to say.
+RENDERING = [*behind("tables.render"), *METHODS]
 
 
 # Files of reports/<scale>/ that rules of their own make: Snakemake would try `table` for them too, and complain.
@@ -70,7 +64,7 @@ rule row:
 rule frame:
     input:
         evaluations=evaluations(),
-        code=sources("frame", "measure"),
+        code=behind("tables.render"),
     output:
         paths.frame(PLAN.scale.name),
     log:

@@ -1,5 +1,6 @@
 """Rule claims: the paper's claims, tested on its numbers and on ours."""
 
-from workflow.suite import checks, job
+from workflow.suite.jobs import script
+from workflow.suite.paper import checks
 
-job.run(snakemake, lambda plan: checks.write_claims(plan))  # noqa: F821
+script.run(snakemake, lambda plan: checks.write_claims(plan))  # noqa: F821

@@ -1,5 +1,6 @@
 """Rules complexity and smallnet: a table of closed forms in every format."""
 
-from workflow.suite import checks, job
+from workflow.suite.jobs import script
+from workflow.suite.paper import checks
 
-job.run(snakemake, lambda plan: checks.write_closed(plan, snakemake.rule))  # noqa: F821
+script.run(snakemake, lambda plan: checks.write_closed(plan, snakemake.rule))  # noqa: F821

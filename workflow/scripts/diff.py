@@ -1,5 +1,6 @@
 """Rule diff: our numbers against the paper's."""
 
-from workflow.suite import checks, job
+from workflow.suite.jobs import script
+from workflow.suite.paper import checks
 
-job.run(snakemake, lambda plan: checks.write_diff(plan))  # noqa: F821
+script.run(snakemake, lambda plan: checks.write_diff(plan))  # noqa: F821

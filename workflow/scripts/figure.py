@@ -1,6 +1,6 @@
 """Rule figure: one figure in every format, from the finished Runs."""
 
-from workflow.suite import job
 from workflow.suite.figures import catalogue
+from workflow.suite.jobs import script
 
-job.run(snakemake, lambda plan: catalogue.write(plan, snakemake.wildcards.figure))  # noqa: F821
+script.run(snakemake, lambda plan: catalogue.write(plan, snakemake.wildcards.figure))  # noqa: F821

@@ -1,5 +1,6 @@
 """Rule frame: all evaluations as one frame, from the finished evaluations."""
 
-from workflow.suite import job, render
+from workflow.suite.jobs import script
+from workflow.suite.tables import render
 
-job.run(snakemake, lambda plan: render.write_frame(plan))  # noqa: F821
+script.run(snakemake, lambda plan: render.write_frame(plan))  # noqa: F821

@@ -1,5 +1,6 @@
 """Rule paper_audit: where the paper contradicts itself."""
 
-from workflow.suite import checks, job
+from workflow.suite.jobs import script
+from workflow.suite.paper import checks
 
-job.run(snakemake, lambda plan: checks.write_audit(plan))  # noqa: F821
+script.run(snakemake, lambda plan: checks.write_audit(plan))  # noqa: F821

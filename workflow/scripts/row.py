@@ -1,5 +1,6 @@
 """Rule row: one row of a table, from the finished evaluations."""
 
-from workflow.suite import job, render
+from workflow.suite.jobs import script
+from workflow.suite.tables import render
 
-job.run(snakemake, lambda plan: render.write_row(plan, snakemake.wildcards.table, snakemake.wildcards.row))  # noqa: F821
+script.run(snakemake, lambda plan: render.write_row(plan, snakemake.wildcards.table, snakemake.wildcards.row))  # noqa: F821

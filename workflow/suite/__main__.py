@@ -7,10 +7,12 @@ from pathlib import Path
 
 from tabulate import tabulate
 
-from workflow.suite import config, paths, plan, standing, status
-from workflow.suite.errors import SuiteError
-from workflow.suite.provenance import made_by
-from workflow.suite.show import show
+from methods.core import paths
+from methods.core.errors import UserError
+from methods.core.revision import made_by
+from workflow.suite.planning import config, plan
+from workflow.suite.results import standing, status
+from workflow.suite.results.show import show
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -23,7 +25,7 @@ def main(arguments: list[str] | None = None) -> int:
         result = options.run(planned, options)
         text, code = result if isinstance(result, tuple) else (result, 0)
         print(text)
-    except SuiteError as error:
+    except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except BrokenPipeError:  # the reader (head, less) has seen enough
@@ -93,10 +95,11 @@ def _status(planned: plan.Plan, options: argparse.Namespace) -> str:
 
 
 def _cost(planned: plan.Plan, options: argparse.Namespace) -> str:
-    from workflow.suite import cost, devices  # numpy: slow to import, and only needed here
+    from workflow.suite.cost import devices
+    from workflow.suite.cost import report as cost  # numpy: slow to import, and only needed here
 
     if options.gpu and options.probe:
-        raise SuiteError("--gpu and --probe are two sources of one figure; give one of them")
+        raise UserError("--gpu and --probe are two sources of one figure; give one of them")
     found = options.directory / paths.bench("probe")
     suite = config.load_suite()
     if options.gpu:
@@ -134,7 +137,7 @@ def _rows(planned: plan.Plan, options: argparse.Namespace) -> str:
 
 
 def _render(planned: plan.Plan, options: argparse.Namespace) -> str:
-    from workflow.suite import render  # pandas: slow to import, and only needed here
+    from workflow.suite.tables import render  # pandas: slow to import, and only needed here
 
     names = [planned.table(options.table).name] if options.table else list(planned.tables)
     return "\n".join(str(path) for name in names for path in render.write_table(planned, name, options.directory))
@@ -149,7 +152,7 @@ def _figures(planned: plan.Plan, options: argparse.Namespace) -> str:
     for name in catalogue.FIGURES:
         try:
             lines += map(str, catalogue.write(planned, name, options.directory))
-        except SuiteError as reason:
+        except UserError as reason:
             lines.append(f"{name}: not drawn: {reason}")
     return "\n".join(lines)
 
@@ -161,7 +164,7 @@ def _page(planned: plan.Plan, options: argparse.Namespace) -> str:
 
 
 def _partial(planned: plan.Plan, options: argparse.Namespace) -> str:
-    from workflow.suite import render
+    from workflow.suite.tables import render
 
     if options.write:
         return "\n".join(map(str, render.write_table(planned, options.table, options.directory, where=paths.partial)))
@@ -169,10 +172,11 @@ def _partial(planned: plan.Plan, options: argparse.Namespace) -> str:
 
 
 def _diff(planned: plan.Plan, options: argparse.Namespace) -> tuple[str, int]:
-    from workflow.suite import compare, diff_text, result_sets
+    from workflow.suite.results import compare, result_sets
+    from workflow.suite.tables import diff_text
 
     if len(options.sets) not in (0, 2):
-        raise SuiteError(f"diff takes no set of results, or two; it was given {len(options.sets)}")
+        raise UserError(f"diff takes no set of results, or two; it was given {len(options.sets)}")
     table = planned.table(options.table).name if options.table else None
     if options.sets:
         root = Path(options.data_root) if options.data_root else config.load_suite().data_root
@@ -181,15 +185,15 @@ def _diff(planned: plan.Plan, options: argparse.Namespace) -> tuple[str, int]:
         text = diff_text.of_sets(first, second, found)
     else:
         found = compare.compare(planned, options.directory, table)
-        text = diff_text.of_plan(planned, found, made_by=made_by(config.ROOT))
+        text = diff_text.of_plan(planned, found, made_by=made_by())
     return text, int(options.strict and not compare.reproduced(found))
 
 
 def _claims(planned: plan.Plan, options: argparse.Namespace) -> str:
-    from workflow.suite.claims import catalogue, evidence, report
+    from workflow.suite.paper.claims import catalogue, evidence, report
 
     paper, ours = catalogue.judge(evidence.of_paper(planned.tables)), catalogue.judge(evidence.of_results(planned, options.directory))
-    return report.markdown(planned, paper, ours, made_by=made_by(config.ROOT))
+    return report.markdown(planned, paper, ours, made_by=made_by())
 
 
 if __name__ == "__main__":

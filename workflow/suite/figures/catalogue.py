@@ -5,28 +5,28 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
-from workflow.suite import caption, files, paths
-from workflow.suite.errors import SuiteError
+from methods.core import files, paths
+from methods.core.errors import UserError
 from workflow.suite.figures import needs
-from workflow.suite.plan import Plan
+from workflow.suite.planning.plan import Plan
+from workflow.suite.tables import caption
 
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
     """A figure: `paper` is its label there; `needs` gives the files to wait for, none where it is not available; `draw` names a function
-    (plan, folder, title, foot) of a module of this package, loaded when it is drawn; `code` names the other modules behind it."""
+    (plan, folder, title, foot) of a module of this package, loaded when it is drawn."""
 
     title: str
     about: str
     paper: str | None
     needs: Callable[[Plan], list[str]]
     draw: str
-    code: tuple[str, ...]
 
     @property
     def modules(self) -> tuple[str, ...]:
-        """The modules to depend on, by path below the suite."""
-        return (f"figures/{self.draw.partition('.')[0]}", "figures/style", "figures/catalogue", "figures/needs", *self.code)
+        """The modules that draw it, below the suite; the rule depends on all that they reach."""
+        return (f"figures.{self.draw.partition('.')[0]}", "figures.style", "figures.catalogue")
 
 
 FIGURES: Mapping[str, Figure] = {
@@ -36,7 +36,6 @@ FIGURES: Mapping[str, Figure] = {
         paper="fig:mask_dist",
         needs=needs.of_masks,
         draw="mask_plots.distribution",
-        code=("masks", "size", "theory"),
     ),
     "kernel_histogram": Figure(
         title="Kept weights per kernel",
@@ -44,7 +43,6 @@ FIGURES: Mapping[str, Figure] = {
         paper="fig:mask distribution 2",
         needs=needs.of_masks,
         draw="mask_plots.kernels",
-        code=("masks", "size", "theory"),
     ),
     "mask_alignment": Figure(
         title="Masks of two consecutive layers",
@@ -52,7 +50,6 @@ FIGURES: Mapping[str, Figure] = {
         paper="fig:mask 2 layers",
         needs=needs.of_masks,
         draw="mask_plots.alignment",
-        code=("masks", "size", "theory"),
     ),
     "mask_full": Figure(
         title="Mask of one layer",
@@ -60,7 +57,6 @@ FIGURES: Mapping[str, Figure] = {
         paper="fig:mask_full",
         needs=needs.of_masks,
         draw="mask_plots.full",
-        code=("masks", "size", "theory"),
     ),
     "learning_curves": Figure(
         title="Learning curves under adaptive pruning",
@@ -68,7 +64,6 @@ FIGURES: Mapping[str, Figure] = {
         paper="fig:stability",
         needs=needs.of_curves,
         draw="curves.draw",
-        code=(),
     ),
     "ratio_map": Figure(
         title="Pruning rate and pruning strategy",
@@ -76,7 +71,6 @@ FIGURES: Mapping[str, Figure] = {
         paper=None,
         needs=needs.of_ratios,
         draw="ratio_map.draw",
-        code=("measure", "marks"),
     ),
     "size_accuracy": Figure(
         title="Robust accuracy against model size",
@@ -84,7 +78,6 @@ FIGURES: Mapping[str, Figure] = {
         paper=None,
         needs=needs.of_sizes,
         draw="size_plot.draw",
-        code=("size", "measure", "stats"),
     ),
 }
 
@@ -92,7 +85,7 @@ FIGURES: Mapping[str, Figure] = {
 def find(name: str) -> Figure:
     """A figure by name, or a clear error."""
     if name not in FIGURES:
-        raise SuiteError(f"no figure is called '{name}'; allowed: {', '.join(FIGURES)}")
+        raise UserError(f"no figure is called '{name}'; allowed: {', '.join(FIGURES)}")
     return FIGURES[name]
 
 
@@ -105,9 +98,7 @@ def write(plan: Plan, name: str, folder: Path = Path()) -> list[Path]:
     """Draw a figure from the finished Runs under `folder`; the files written."""
     figure = find(name)
     if not figure.needs(plan):
-        raise SuiteError(
-            f"figure '{name}' has no Runs at scale '{plan.scale.name}'; `python -m workflow.suite status` says what is missing"
-        )
+        raise UserError(f"figure '{name}' has no Runs at scale '{plan.scale.name}'; `python -m workflow.suite status` says what is missing")
     from workflow.suite.figures import style  # plotting libraries are slow to load, and only needed here
 
     module, _, function = figure.draw.partition(".")

@@ -6,11 +6,12 @@ from pathlib import Path
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from workflow.suite import damage, paths
-from workflow.suite.errors import SuiteError
+from methods.core import paths
+from methods.core.errors import UserError
 from workflow.suite.figures import needs, style
 from workflow.suite.figures.style import OTHER, OURS, PLAIN, Picture
-from workflow.suite.plan import Plan
+from workflow.suite.jobs import damage
+from workflow.suite.planning.plan import Plan
 
 FEW = 20
 LINES = (
@@ -28,9 +29,9 @@ def read_history(run: str, folder: Path) -> list[dict[str, float]]:
         records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         missing = [key for key, *_ in LINES if any(key not in record for record in records)]
     except (OSError, ValueError, TypeError) as error:
-        raise SuiteError(f"{path}: is not the history of a training ({error}); train this Run again") from None
+        raise UserError(f"{path}: is not the history of a training ({error}); train this Run again") from None
     if missing or not records:
-        raise SuiteError(f"{path}: misses {', '.join(missing) or 'every epoch'}; train this Run again")
+        raise UserError(f"{path}: misses {', '.join(missing) or 'every epoch'}; train this Run again")
     return records
 
 

@@ -6,13 +6,15 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 
-from workflow.suite import damage, masks, paths
-from workflow.suite.errors import SuiteError
+from methods.core import paths
+from methods.core.errors import UserError
 from workflow.suite.figures import needs, style
 from workflow.suite.figures.style import EMPTY, OTHER, OURS, PLAIN, Picture
-from workflow.suite.masks import Pair, read_pair
-from workflow.suite.plan import Plan
-from workflow.suite.theory import kernel_share
+from workflow.suite.jobs import damage
+from workflow.suite.paper.theory import kernel_share
+from workflow.suite.planning.plan import Plan
+from workflow.suite.results import masks
+from workflow.suite.results.masks import Pair, read_pair
 
 BAR = ListedColormap(["white", OTHER])
 DOTS = ListedColormap(["white", OTHER, EMPTY])
@@ -128,7 +130,7 @@ def _subject(plan: Plan, folder: Path, foot: str) -> tuple[Pair, str]:
     """The masks that are shown, and the line below the figure with the Run that they are of."""
     run = needs.subject(plan)
     if not (folder / paths.train_manifest(run)).is_file():
-        raise SuiteError(f"{folder / paths.train_manifest(run)}: is not there; this figure shows a Run that is not trained yet")
+        raise UserError(f"{folder / paths.train_manifest(run)}: is not there; this figure shows a Run that is not trained yet")
     return read_pair(damage.checked_model(run, folder)), f"{foot}\nRun {plan.runs[run].id}"
 
 

@@ -1,7 +1,7 @@
 """Which cells and Runs each figure shows: functions of the plan alone, so that Snakemake can ask without loading a plotting library."""
 
-from workflow.suite import paths
-from workflow.suite.plan import Cell, Plan
+from methods.core import paths
+from workflow.suite.planning.plan import Cell, Plan
 
 # RN34-LBN, binary weights, CIFAR-10, r = 0.99, p = 0.1: the network that the paper's mask figures are of, as far as it says.
 SUBJECT = "main_comparison.ours.cifar10-binary"

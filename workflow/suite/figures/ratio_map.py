@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import seaborn
 
-from workflow.suite import marks
 from workflow.suite.figures import style
 from workflow.suite.figures.needs import RATIOS
 from workflow.suite.figures.style import Picture
-from workflow.suite.measure import measure_table
-from workflow.suite.plan import Plan
+from workflow.suite.planning.plan import Plan
+from workflow.suite.results.measure import measure_table
+from workflow.suite.tables import marks
 
 
 def draw(plan: Plan, folder: Path, title: str, foot: str) -> Picture:

@@ -8,13 +8,14 @@ import seaborn
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, PercentFormatter
 
-from workflow.suite import paths, size, stats
-from workflow.suite.datasets import DATASETS
+from methods.core import paths
+from methods.core.datasets import DATASETS
 from workflow.suite.figures import style
 from workflow.suite.figures.needs import compared
 from workflow.suite.figures.style import OURS, PLAIN, Picture
-from workflow.suite.measure import measure
-from workflow.suite.plan import Plan
+from workflow.suite.planning.plan import Plan
+from workflow.suite.results import size, stats
+from workflow.suite.results.measure import measure
 
 MARKERS = "osD^vPX*<>pH"
 

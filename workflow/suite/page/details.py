@@ -4,9 +4,10 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from workflow.suite import caption, paths
-from workflow.suite.measure import Measured
-from workflow.suite.plan import Plan
+from methods.core import paths
+from workflow.suite.planning.plan import Plan
+from workflow.suite.results.measure import Measured
+from workflow.suite.tables import caption
 
 Line = tuple[str, list[dict[str, str]]]
 

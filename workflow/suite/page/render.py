@@ -9,12 +9,14 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from PIL import Image, UnidentifiedImageError
 
-from workflow.suite import caption, config, files, paths, status
-from workflow.suite.errors import SuiteError
+from methods.core import files, paths
+from methods.core.errors import UserError
+from methods.core.revision import made_by
 from workflow.suite.figures import catalogue
 from workflow.suite.page import sheets, tables
-from workflow.suite.plan import Plan
-from workflow.suite.provenance import made_by
+from workflow.suite.planning.plan import Plan
+from workflow.suite.results import status
+from workflow.suite.tables import caption
 
 ASSETS = Path(__file__).parent
 
@@ -22,7 +24,7 @@ ASSETS = Path(__file__).parent
 def write(plan: Plan, folder: Path = Path()) -> Path:
     """Write the page from whatever is finished under `folder`."""
     path = folder / paths.page(plan.scale.name)
-    files.write(path, page(plan, folder, made_by=made_by(config.ROOT)))
+    files.write(path, page(plan, folder, made_by=made_by()))
     return path
 
 
@@ -62,7 +64,7 @@ def figure(plan: Plan, name: str, folder: Path) -> dict[str, Any]:
         with Image.open(io.BytesIO(content)) as image:
             size, description = image.size, image.text["Description"]
     except (UnidentifiedImageError, OSError, KeyError, AttributeError) as error:
-        raise SuiteError(f"{path}: is not a figure of this suite ({error!r}); delete it and draw it again") from None
+        raise UserError(f"{path}: is not a figure of this suite ({error!r}); delete it and draw it again") from None
     picture = base64.b64encode(content).decode()
     return found | {"picture": picture, "description": description, "width": size[0], "height": size[1]}
 

@@ -9,11 +9,13 @@ from pathlib import Path
 
 from markupsafe import Markup, escape
 
-from workflow.suite import closed_tables, compare, paths
-from workflow.suite.claims import evidence
-from workflow.suite.claims.evidence import VERDICTS
+from methods.core import paths
 from workflow.suite.page.details import Verdict
-from workflow.suite.plan import Plan
+from workflow.suite.paper import closed_tables
+from workflow.suite.paper.claims import evidence
+from workflow.suite.paper.claims.evidence import VERDICTS
+from workflow.suite.planning.plan import Plan
+from workflow.suite.results import compare
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,12 +5,13 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from workflow.suite import caption, marks, paths
-from workflow.suite.config import Table
-from workflow.suite.measure import Measured, measure_table
+from methods.core import paths
 from workflow.suite.page import details
 from workflow.suite.page.details import Shelf, Verdict
-from workflow.suite.plan import Plan
+from workflow.suite.planning.config import Table
+from workflow.suite.planning.plan import Plan
+from workflow.suite.results.measure import Measured, measure_table
+from workflow.suite.tables import caption, marks
 
 
 def results(plan: Plan, name: str, folder: Path, verdicts: Mapping[str, Verdict]) -> dict[str, Any]:

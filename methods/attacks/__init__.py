@@ -1,0 +1,1 @@
+"""Attacks of training: PGD, and FGSM with transferred perturbations."""

@@ -1,0 +1,1 @@
+"""Speed, measured by turns against a stated alternative."""

@@ -1,0 +1,36 @@
+"""Which state of the code is at work: the commit of its checkout."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def git(*words: str, root: Path = ROOT) -> str | None:
+    """What a git command prints; None outside a checkout, or without git."""
+    try:
+        done = subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def head(root: Path = ROOT) -> str | None:
+    """The commit that is checked out."""
+    return git("rev-parse", "HEAD", root=root)
+
+
+def dirty(root: Path = ROOT) -> bool | None:
+    """Whether tracked files differ from that commit; None where nobody can tell."""
+    status = git("status", "--porcelain", "--untracked-files=no", root=root)
+    return None if status is None else bool(status)
+
+
+def made_by(root: Path = ROOT) -> str:
+    """The line at the foot of a report."""
+    commit = head(root)
+    if commit is None:
+        return "Rendered by an unversioned copy."
+    return f"Rendered by {commit[:12]}{' with local changes' if dirty(root) else ''}."

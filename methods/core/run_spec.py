@@ -1,0 +1,137 @@
+"""A Run spec as a value: nested plain data, its canonical text, its id and its readable slug.
+
+Two specs are the same Run exactly when their canonical JSON is the same. `None` is dropped, so a knob that is added later
+renames nothing; 1 and 1.0 are one number, so a YAML author cannot fork a Run by writing a dot.
+"""
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from methods.core.errors import UserError
+
+Spec = dict[str, Any]
+ID_LENGTH = 12
+
+
+def normalise(value: Any) -> Any:
+    """The same data with `None` entries of mappings dropped, integral floats as ints and tuples as lists."""
+    if isinstance(value, Mapping):
+        return {str(key): normalise(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list | tuple):
+        return [normalise(item) for item in value]
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise UserError(f"a Run cannot hold the number {value}: write a finite one")
+        return int(value) if value.is_integer() else value
+    return value
+
+
+def canonical(spec: Mapping) -> str:
+    """The one text of a spec: sorted keys, no spaces."""
+    return json.dumps(normalise(spec), sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+def identity(spec: Mapping) -> str:
+    """The id of a spec: the first hex digits of the SHA-256 of its canonical text."""
+    return hashlib.sha256(canonical(spec).encode()).hexdigest()[:ID_LENGTH]
+
+
+def expand(flat: Mapping) -> Spec:
+    """Nested form of a mapping whose keys may be dotted: {"train.lr": 1} -> {"train": {"lr": 1}}."""
+    nested: Spec = {}
+    for key, value in flat.items():
+        put(nested, key, expand(value) if isinstance(value, Mapping) else value)
+    return nested
+
+
+def put(spec: Spec, key: str, value: Any) -> None:
+    """Set a dotted key in place; a mapping is merged into what is already there."""
+    *path, last = key.split(".")
+    for step in path:
+        spec = spec.setdefault(step, {})
+    if isinstance(value, Mapping) and isinstance(spec.get(last), Mapping):
+        spec[last] = merge(spec[last], value)
+    else:
+        spec[last] = value
+
+
+def get(spec: Mapping, key: str) -> Any:
+    """The value at a dotted key, `None` where there is none."""
+    for step in key.split("."):
+        if not isinstance(spec, Mapping) or step not in spec:
+            return None
+        spec = spec[step]
+    return spec
+
+
+def drop(spec: Spec, key: str) -> None:
+    """Remove a dotted key in place, if it is there."""
+    *path, last = key.split(".")
+    for step in path:
+        spec = spec.get(step, {})
+    spec.pop(last, None)
+
+
+def merge(base: Mapping, *overrides: Mapping) -> Spec:
+    """A new spec: later mappings win, key by key.
+
+    A sub-mapping that names something else (`attack: {name: ...}`) replaces the earlier one, because the step size of
+    one attack means nothing to another.
+    """
+    merged = {key: merge(value) if isinstance(value, Mapping) else value for key, value in base.items()}
+    for override in overrides:
+        for key, value in override.items():
+            old = merged.get(key)
+            if isinstance(value, Mapping):
+                same = isinstance(old, Mapping) and value.get("name", old.get("name")) == old.get("name")
+                merged[key] = merge(old if same else {}, value)
+            else:
+                merged[key] = value
+    return merged
+
+
+def matches(condition: Mapping, spec: Mapping) -> bool:
+    """Whether every (dotted) key of the condition has exactly that value; a listed value matches any of its items."""
+    for key, wanted in condition.items():
+        have = get(spec, key)
+        if not (have in wanted if isinstance(wanted, list | tuple) else have == wanted):
+            return False
+    return True
+
+
+def leaves(spec: Mapping, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Every (dotted key, value) of a nested mapping."""
+    for key, value in spec.items():
+        if isinstance(value, Mapping) and value:
+            yield from leaves(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, value
+
+
+def slug(spec: Mapping) -> str:
+    """What a person reads in the folder name; the id beside it is what tells Runs apart."""
+    parts = [spec["method"], "plus" if get(spec, "options.plus") else None, spec.get("phase"), spec.get("dataset")]
+    parts += [spec.get("arch"), "lbn" if spec.get("lbn") else None, spec.get("precision")]
+    if get(spec, "attack.name") == "fgsm_atta" and spec.get("dataset") != "imagenet100":
+        parts.append("fast")
+    if spec.get("sparsity"):
+        parts.append(f"r{spec['sparsity']:g}")
+    if spec.get("p") is not None:
+        parts.append(spec["p"] if spec["p"] == "global" else f"p{spec['p']:g}")
+    if spec.get("eps") == 0:
+        parts.append("vanilla")
+    return "-".join(str(part) for part in parts if part is not None)
+
+
+def radius(text: str | int | float) -> float:
+    """'8/255' or a number, as a float."""
+    top, _, bottom = str(text).partition("/")
+    return float(top) / float(bottom or 1)
+
+
+def processes(spec: Mapping, gpus_per_run: Mapping[str, int]) -> int:
+    """How many processes train a Run: one per device of its batch norms, else what is said of its data set."""
+    return spec["train"].get("bn_devices", gpus_per_run.get(spec["dataset"], 1))

@@ -1,0 +1,1 @@
+"""Data sets: verified, split, augmented; images in [0, 1]."""

@@ -1,0 +1,59 @@
+"""Start the processes of one run, with the machinery of torchrun but one message and one exit code, as if it were one process."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import uuid
+from collections.abc import Mapping
+
+from methods.core.errors import UserError
+
+SAVING_SECONDS = 600  # what a stopped run has for its step and its state before it is killed
+STOPPED = 75
+
+
+def gpus_per_run(environ: Mapping[str, str]) -> dict[str, int]:
+    """Data set -> how many devices train one of its runs together, as SUITE_GPUS_PER_RUN says."""
+    text = environ.get("SUITE_GPUS_PER_RUN", "{}")
+    try:
+        counts = json.loads(text)
+        valid = all(isinstance(count, int) and count >= 1 for count in counts.values())
+    except (ValueError, AttributeError):
+        valid = False
+    if not valid:
+        raise UserError(f'SUITE_GPUS_PER_RUN={text}: must be JSON such as {{"imagenet100": 4}}')
+    return counts
+
+
+def launch(count: int, module: str, arguments: list[str]) -> int:
+    """Run `python -m module` in so many processes; returns the exit code of the first that failed."""
+    from torch.distributed.elastic.multiprocessing.api import DefaultLogsSpecs, SignalException
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+    from torch.distributed.launcher.api import LaunchConfig, elastic_launch
+
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, len(os.sched_getaffinity(0)) // count)))
+    config = LaunchConfig(
+        min_nodes=1,
+        max_nodes=1,
+        nproc_per_node=count,
+        logs_specs=DefaultLogsSpecs(log_dir=os.devnull),  # else each start leaves empty folders behind
+        run_id=uuid.uuid4().hex,
+        rdzv_backend="c10d",
+        rdzv_endpoint="localhost:0",  # any free port
+        local_addr="localhost",
+        max_restarts=0,
+        shutdown_timeout=SAVING_SECONDS,
+    )
+    # By the way that this process came: the state of a run belongs to the files that are imported.
+    entry = sys.modules["__main__"].__spec__
+    through = ["methods.warm"] if entry is not None and entry.name == "methods.warm" else []
+    os.environ.pop("SUITE_WARM", None)
+    try:
+        elastic_launch(config, sys.executable)("-m", *through, module, *arguments)
+    except ChildFailedError as failed:
+        return max(failed.get_first_failure()[1].exitcode, 1)  # a negative one is a signal
+    except SignalException:
+        return STOPPED
+    return 0

@@ -1,0 +1,1 @@
+"""Accuracy of a network on clean and on attacked images, by AutoAttack."""

@@ -1,0 +1,168 @@
+"""AutoAttack (Croce & Hein, ICML 2020, arXiv:2003.01690) on one block of examples, through the authors' library.
+
+`library(...)` is the library's object with the settings of an evaluation; `plain_block` is a plain call of it. `attack_block` drives the
+same object attack by attack: it knows which attack broke which example, keeps the library's warnings, can go on after any attack, and
+spares work (`methods.evaluation.sieve`, `methods.evaluation.attacked_net`). Both give the same answer per example.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from pyautoattack import AutoAttack
+from pyautoattack.autopgd_base import APGDAttack, APGDAttack_targeted
+from torch import Tensor, nn
+
+from methods.attacks.pgd import pgd
+from methods.core.errors import UserError
+from methods.core.eval_result import CLEAN, ROBUST
+from methods.core.eval_spec import EvalSpec
+from methods.evaluation.attack_warnings import Collector
+from methods.evaluation.attacked_net import Victim
+from methods.evaluation.sieve import sieve_apgd
+
+Begin = Callable[[str, int], None]
+Save = Callable[[str, Sequence[str]], None]
+TARGETED = ("apgd-t", "fab-t")
+
+
+def library(net: nn.Module, spec: EvalSpec, seed: int, *, device: torch.device | str = "cpu") -> AutoAttack:
+    """The library's object for these settings: its standard version, with what a custom evaluation changes."""
+    attack = spec.attack
+    adversary = AutoAttack(net, norm=spec.norm, eps=spec.radius, seed=seed, version="standard", device=device)
+    adversary.attacks_to_run = list(attack.names)
+    # APGD derives its checkpoints from n_iter when it is made: a shorter one has to be made anew.
+    common = {"n_iter": attack.apgd_iter, "norm": spec.norm, "eps": spec.radius, "seed": seed, "rho": 0.75, "device": device}
+    adversary.apgd = APGDAttack(net, n_restarts=attack.restarts, logger=adversary.logger, **common)
+    adversary.apgd_targeted = APGDAttack_targeted(net, n_restarts=1, n_target_classes=attack.targets, logger=adversary.logger, **common)
+    adversary.fab.n_iter = attack.fab_iter
+    adversary.fab.n_restarts = attack.restarts
+    adversary.fab.n_target_classes = attack.targets
+    adversary.square.n_queries = attack.square_queries
+    return adversary
+
+
+def plain_block(net: nn.Module, x: Tensor, y: Tensor, *, spec: EvalSpec, seed: int) -> Tensor:
+    """Which examples are robust, by one plain call of the library on the block: the yardstick for `attack_block`."""
+    adversary = library(net, spec, seed, device=x.device)
+    adversarial, _ = adversary.run_standard_evaluation(x, y, batch_size=len(x))
+    with torch.no_grad():
+        return net(adversarial).max(1)[1] == y
+
+
+def attack_block(
+    net: Victim,
+    x: Tensor,
+    y: Tensor,
+    *,
+    spec: EvalSpec,
+    seed: int,
+    warn: Collector,
+    check: bool = True,
+    before: Sequence[str] = (),
+    done: Sequence[str] = (),
+    begin: Begin = lambda attack, examples: None,
+    save: Save = lambda attack, broken: None,
+) -> list[str]:
+    """What broke each example: "none", "clean", or the attack.
+
+    `before` and `done` are the answers after the attacks that an interrupted run had finished; `begin` is told before and `save` after
+    each attack. Each attack seeds itself, so that going on gives what an undisturbed run gives. `check` looks at the network as the library
+    does before its first batch.
+    """
+    with torch.no_grad():
+        net.known = None
+        logits = net(x)
+        check_labels(y, logits.shape[1])
+        check_classes(spec, logits.shape[1])
+        right = logits.max(1)[1] == y
+        broken = list(before) or [ROBUST if ok else CLEAN for ok in right.tolist()]
+        names = [name for name in spec.attack.names if name not in done]
+        if not names:
+            return broken
+        if check and not done and spec.attack.version != "pgd":
+            warn.attack = "checks"
+            warn.check_network(net, x, y)
+        run = _pgd(net, spec, seed) if spec.attack.version == "pgd" else _driver(net, spec, seed, warn, x.device)
+        for name in names:
+            rows = torch.tensor([i for i, b in enumerate(broken) if b == ROBUST], dtype=torch.long, device=x.device)
+            begin(name, len(rows))
+            if len(rows):
+                warn.attack = name
+                net.known = (x[rows], logits[rows])
+                adversarial = run(name, x[rows], y[rows])
+                _check_ball(adversarial, x[rows], spec, name)
+                fooled = net(adversarial).max(1)[1] != y[rows]
+                for i in rows[fooled].tolist():
+                    broken[i] = name
+            save(name, broken)
+        net.known = None
+    return broken
+
+
+def _driver(net: Victim, spec: EvalSpec, seed: int, warn: Collector, device: torch.device) -> Callable[[str, Tensor, Tensor], Tensor]:
+    """The library's attacks by name, each seeded and set as `run_standard_evaluation` does it."""
+    adversary = library(net, spec, seed, device=device)
+    adversary.apgd.logger = adversary.apgd_targeted.logger = warn
+    sieve_apgd(adversary.apgd)
+    sieve_apgd(adversary.apgd_targeted)
+
+    def run(name: str, x: Tensor, y: Tensor) -> Tensor:
+        if name in ("apgd-ce", "apgd-dlr"):
+            attack = adversary.apgd
+            attack.loss = name.removeprefix("apgd-")
+        elif name == "apgd-t":
+            attack = adversary.apgd_targeted
+        elif name == "square":
+            attack = adversary.square
+        else:
+            attack = adversary.fab
+            attack.targeted = name == "fab-t"
+            attack.n_restarts = 1 if attack.targeted else spec.attack.restarts
+        attack.seed = seed
+        return attack.perturb(x, y)
+
+    return run
+
+
+def _pgd(net: Victim, spec: EvalSpec, seed: int) -> Callable[[str, Tensor, Tensor], Tensor]:
+    """The validation attack of the paper: quick, and weaker than AutoAttack."""
+
+    def run(name: str, x: Tensor, y: Tensor) -> Tensor:
+        generator = torch.Generator(x.device).manual_seed(seed)
+        with torch.enable_grad():
+            alpha = spec.attack.step * spec.radius
+            return pgd(net, x, y, eps=spec.radius, alpha=alpha, steps=spec.attack.steps, generator=generator)
+
+    return run
+
+
+def check_labels(y: Tensor, classes: int) -> None:
+    """Labels are class numbers of this network."""
+    wrong = ((y < 0) | (y >= classes)).nonzero()
+    if len(wrong):
+        i = int(wrong[0, 0])
+        raise UserError(f"label y[{i}] = {int(y[i])} is out of range: the network has {classes} classes (labels 0 to {classes - 1})")
+
+
+def check_classes(spec: EvalSpec, classes: int) -> None:
+    """The targeted attacks need that many other classes, and their loss the four largest logits."""
+    targeted = [name for name in spec.attack.names if name in TARGETED]
+    if targeted and spec.attack.targets > classes - 1:
+        raise UserError(
+            f"evaluation key 'attack.targets: {spec.attack.targets}' ({targeted[0]}): the network has {classes} classes;"
+            f" use a custom attack with at most {classes - 1} targets"
+        )
+    least = {"apgd-t": 4, "apgd-dlr": 3}
+    for name in spec.attack.names:
+        if classes < least.get(name, 2):
+            raise UserError(f"evaluation key 'attack.attacks: {name}' needs at least {least[name]} classes; the network has {classes}")
+
+
+def _check_ball(adversarial: Tensor, x: Tensor, spec: EvalSpec, name: str) -> None:
+    """An attack that left its ball would report a number that is too low."""
+    away = (adversarial - x).flatten(1)
+    size = away.abs().amax(1) if spec.norm == "Linf" else away.norm(dim=1)
+    if size.max() > spec.radius * (1 + 1e-4) + 1e-6 or adversarial.min() < 0 or adversarial.max() > 1:
+        raise RuntimeError(f"{name} returned an image outside of the {spec.norm} ball of radius {spec.eps} or of [0, 1]")

@@ -1,0 +1,1 @@
+"""Networks, their initial weights, their files, and networks that others trained."""

@@ -1,0 +1,1 @@
+"""Which weights a network keeps, and how trained tensors become weights."""

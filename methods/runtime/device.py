@@ -1,0 +1,105 @@
+"""Where a run computes: on the CPU, or on a GPU that no other job of this user has taken.
+
+Jobs on one machine share its GPUs by file locks, so that each has one to itself however many are started; the kernel frees a lock when
+its process ends, in whatever way. Only what CUDA_VISIBLE_DEVICES shows is taken.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+import torch
+
+from methods.core.errors import UserError
+
+DEVICES = ("auto", "cpu", "cuda")
+
+
+def kind() -> str:
+    """What SUITE_DEVICE asks for, "cpu" or "cuda": auto (a GPU if there is one), cpu, or cuda (an error without one)."""
+    wanted = os.environ.get("SUITE_DEVICE", "auto")
+    if wanted not in DEVICES:
+        raise UserError(f"SUITE_DEVICE={wanted}; allowed: {', '.join(DEVICES)}")
+    if wanted == "cuda" and not torch.cuda.is_available():
+        raise UserError(
+            "this scale needs a GPU and torch sees none; choose a smaller scale, or pass --config allow_cpu=true to train on the CPU"
+        )
+    return "cpu" if wanted == "cpu" or not torch.cuda.is_available() else "cuda"
+
+
+def device() -> torch.device:
+    """The device that this process computes on."""
+    return torch.device("cpu") if kind() == "cpu" else _own_gpu()
+
+
+@cache  # one GPU per process, taken at the first call
+def _own_gpu() -> torch.device:
+    [index] = own_gpus(1)
+    torch.cuda.set_device(index)
+    return torch.device("cuda", index)
+
+
+def own_gpus(count: int) -> list[int]:
+    """Numbers, as torch counts, of so many GPUs that are this process's until it ends."""
+    return [index for index, _ in claim_all(visible(os.environ, torch.cuda.device_count()), lock_folder(os.environ), count)]
+
+
+def visible(environ: Mapping[str, str], count: int) -> list[str]:
+    """Names of the GPUs that torch counts from 0, as CUDA_VISIBLE_DEVICES gives them; without it they are their numbers."""
+    chosen = environ.get("CUDA_VISIBLE_DEVICES")
+    names = [str(i) for i in range(count)] if chosen is None else [name.strip() for name in chosen.split(",")]
+    return names[:count]  # CUDA ignores everything from the first wrong name on
+
+
+def lock_folder(environ: Mapping[str, str]) -> Path:
+    """Where this user's jobs meet. Inside a SLURM job the same number may be another GPU than outside, so that has a folder of its own."""
+    job = environ.get("SLURM_JOB_ID")
+    return Path(tempfile.gettempdir()) / f"suite-gpus-{os.getuid()}{f'-{job}' if job else ''}"
+
+
+def claim(names: Sequence[str], folder: Path, *, pause: float = 1.0) -> tuple[int, int]:
+    """Wait for a free GPU; returns its position in `names` and a descriptor that holds it until closed or until the process ends."""
+    return claim_all(names, folder, 1, pause=pause)[0]
+
+
+def claim_all(names: Sequence[str], folder: Path, count: int, *, pause: float = 1.0) -> list[tuple[int, int]]:
+    """Wait until `count` GPUs are free at once. None is kept meanwhile, so that two jobs cannot each hold what the other needs."""
+    if count > len(names):
+        raise UserError(f"this run asks for {count} GPUs and torch sees {len(names)}; see 'gpus_per_run' in workflow/config/suite.yaml")
+    waiting = False
+    while True:
+        held = []
+        for index, name in enumerate(names):
+            if (descriptor := _lock(folder, name)) is not None:
+                held.append((index, descriptor))
+                if len(held) == count:
+                    return held
+        for _, descriptor in held:
+            os.close(descriptor)
+        if not waiting:
+            print(f"waiting: other jobs hold the GPUs {', '.join(names)} ({folder})", file=sys.stderr, flush=True)
+            waiting = True
+        time.sleep(pause)
+
+
+def _lock(folder: Path, name: str) -> int | None:
+    """A descriptor with the lock of a GPU, or None if another process has it."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(folder / re.sub(r"[^\w-]", "_", name), os.O_CREAT | os.O_RDWR, 0o600)
+    except OSError as error:
+        raise UserError(f"{folder}: GPU locks cannot be kept there ({error.strerror}); set TMPDIR to a folder you can write to") from None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
+    return descriptor

@@ -1,0 +1,55 @@
+"""Training losses, and the batch-norm bookkeeping that keeps them number-identical to implementations that forward a batch repeatedly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from methods.networks.resnet import Net
+
+
+def forward_with_statistics(net: Net, x: Tensor) -> tuple[Tensor, Callable[[], None]]:
+    """A train-mode forward that leaves the running statistics alone, and a function that applies its update to them.
+
+    Official TRADES code forwards the clean batch two or three times per step. The logits are equal each time; only the running
+    statistics notice. So: one forward, and the update as many times, and at those moments, as the original would.
+    """
+    norms = net.norms()
+    saved = [(n.running_mean.clone(), n.running_var.clone(), n.momentum) for n in norms]
+    for n in norms:
+        n.momentum = 1.0  # the running statistics become those of this batch
+    logits = net(x)
+    batch = [(n.running_mean.clone(), n.running_var.clone()) for n in norms]
+    for n, (mean, var, momentum) in zip(norms, saved, strict=True):
+        # .data: autograd keeps the buffers of the forward for backward, which in train mode does not look at them
+        n.running_mean.data.copy_(mean)
+        n.running_var.data.copy_(var)
+        n.momentum = momentum
+        n.num_batches_tracked.sub_(1)
+
+    @torch.no_grad()
+    def update() -> None:
+        for n, (mean, var) in zip(norms, batch, strict=True):
+            n.running_mean.data.mul_(1 - n.momentum).add_(mean, alpha=n.momentum)
+            n.running_var.data.mul_(1 - n.momentum).add_(var, alpha=n.momentum)
+            n.num_batches_tracked.add_(1)
+
+    return logits, update
+
+
+def trades_loss(clean: Tensor, adversarial: Tensor, y: Tensor, beta: float) -> tuple[Tensor, dict[str, Tensor]]:
+    """Cross-entropy of the clean logits plus beta times the batch mean of KL(p(x) || p(x')); gradients flow through both arguments."""
+    ce = F.cross_entropy(clean, y)
+    # The target in logarithms: equal in value, but its gradient stays finite where a probability underflows to 0, as the large logits of
+    # an untrained +-1 network make it do (the official expression gives NaN there).
+    kl = F.kl_div(F.log_softmax(adversarial, 1), F.log_softmax(clean, 1), reduction="sum", log_target=True)
+    images = max(len(y), 1)  # a part of a batch may be empty (methods.data.part)
+    return ce + beta / images * kl, {"ce": ce.detach(), "kl": kl.detach() / images}
+
+
+def accuracy(logits: Tensor, y: Tensor) -> Tensor:
+    """Share of right answers, on the device."""
+    return (logits.argmax(1) == y).float().mean()

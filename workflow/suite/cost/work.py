@@ -1,0 +1,93 @@
+"""What a training or an evaluation computes, counted from its spec before anything runs.
+
+The unit is a pass through the network: forward, gradient of the inputs and gradient of the weights take the same number of
+multiplications, so each counts as one.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from methods.core import architectures, eval_spec
+from methods.core.architectures import Network
+from methods.core.datasets import DATASETS
+from methods.core.errors import UserError
+from methods.core.run_spec import get
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """Multiplications and additions, elements of feature maps, and layers that are called (each call costs something by itself)."""
+
+    flops: float = 0.0
+    elements: float = 0.0
+    calls: float = 0.0
+
+    def __add__(self, other: "Work") -> "Work":
+        return Work(flops=self.flops + other.flops, elements=self.elements + other.elements, calls=self.calls + other.calls)
+
+
+def network(spec: Mapping) -> Network:
+    """The network of a Run."""
+    data = DATASETS[spec["dataset"]]
+    return architectures.network(spec, classes=data.classes, image=data.image)
+
+
+def passes(net: Network, count: float, *, images: float, batches: float) -> Work:
+    """So many passes over images in batches."""
+    return Work(flops=count * images * net.flops, elements=count * images * net.elements, calls=count * batches * len(net.layers))
+
+
+def per_step(spec: Mapping) -> float:
+    """Passes per image and training step."""
+    attack, steps = spec["attack"], spec["attack"].get("steps", 0)
+    if spec["method"] == "zoo":
+        return 0
+    if spec["eps"] == 0 or attack["name"] == "none":
+        return 3
+    mixed = 3 if spec["method"] == "atmc" and get(spec, "options.w_clean") else 0  # its loss has a clean part
+    if attack["name"] == "trades":  # the clean answers once, steps, then a loss of the clean and of the attacked batch
+        return 1 + 2 * steps + 6
+    if attack["name"] == "fgsm_atta":
+        return 2 + 3 + mixed
+    if attack["name"] != "pgd":
+        raise UserError(f"attack.name: '{attack['name']}' has no known cost; allowed: pgd, trades, fgsm_atta, none")
+    # Of the worst iterate the last gradient is not needed.
+    return 2 * steps - (attack.get("pick") == "worst") + 3 + mixed
+
+
+def training(spec: Mapping) -> Work:
+    """A whole training phase with its validations."""
+    net, settings = network(spec), spec["train"]
+    images, held_out = DATASETS[spec["dataset"]].counts(spec["data"])
+    batches = math.ceil(images / settings["batch"])
+    step = passes(net, per_step(spec), images=images, batches=batches)
+    if get(spec, "options.factorise"):  # weights are made once per step, and their gradient is carried to two factors
+        step += Work(flops=3 * net.factor_flops * batches)
+    validate = 1 if spec["eps"] == 0 else 2 * spec["validate"]["steps"] + 1
+    epoch = step + passes(net, validate, images=held_out, batches=math.ceil(held_out / settings["batch"]))
+    epochs = 1 if spec["method"] == "zoo" else settings["epochs"]
+    return Work(**{name: epochs * value for name, value in vars(epoch).items()})
+
+
+def attack_passes(attack: str | Mapping) -> dict[str, int]:
+    """Attack -> passes that it takes at most per image, in order."""
+    chosen = eval_spec.parse({"attack": attack}).attack
+    return {name: chosen.cost(name) for name in chosen.names}
+
+
+def evaluation(run: Mapping, spec: Mapping, *, right: float = 1.0, robust: float = 1.0) -> Work:
+    """An evaluation when a share of the images is classified right and a share withstands everything; both 1 is the worst case.
+
+    An attack only sees images that withstood those before it, and stops at an image that falls: those that fall are taken to cost half
+    of the first attack.
+    """
+    data = DATASETS[run["dataset"]]
+    images = data.test[get(run, "data.source")]
+    images = images if spec["examples"] == "all" else min(spec["examples"], images)
+    costs = list(attack_passes(spec["attack"]).values())
+    count = 1 + robust * sum(costs) + (right - robust) * sum(costs[:1]) / 2
+    # A layer is called as often for one image of a block as for all: calls do not shrink with the images that are left.
+    net, blocks, left = network(run), math.ceil(images / spec["block"]), min(1.0, robust * min(images, spec["block"]))
+    calls = 1 + left * sum(costs) + (1 - left) * sum(costs[:1]) / 2
+    return passes(net, count, images=images, batches=0) + passes(net, calls, images=0, batches=blocks)

@@ -1,0 +1,79 @@
+"""Results that are there but are not what was written, found by their checksums before Snakemake plans its jobs.
+
+Manifests, histories and evaluations are small and all checked; of the large files those that are about to be used. The others are
+checked when they are read.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+from methods.core import paths, sealed
+from methods.core.sealed import Damaged
+from workflow.suite.planning.plan import Plan
+
+
+def find(plan: Plan, folder: Path) -> Iterator[tuple[str, str]]:
+    """(file that has to be made anew, what is wrong) for all damage among the results of a plan."""
+    awaited = {run.parent for run in plan.runs.values() if not (folder / paths.train_manifest(run.name)).is_file()}
+    for run in plan.runs:
+        checks = {paths.train_manifest(run): partial(_check_training, plan, run, folder, awaited=run in awaited)}
+        checks |= {name: partial(sealed.read, folder / name) for name in evaluations(plan, run)}
+        for name, check in checks.items():
+            try:
+                check()
+            except FileNotFoundError:  # not made yet
+                continue
+            except Damaged as error:
+                yield name, str(error)
+
+
+def checks_of(plan: Plan, folder: Path) -> dict[str, Callable[[], object]]:
+    """The results of a plan that are there -> a call that raises where one is not what was written."""
+    checks: dict[str, Callable[[], object]] = {}
+    for run in plan.runs:
+        if (folder / paths.train_manifest(run)).is_file():
+            check = partial(check_model, run, folder)
+            checks |= {paths.train_manifest(run): check, paths.model(run): check}
+        checks |= {name: partial(sealed.read, folder / name) for name in evaluations(plan, run) if (folder / name).is_file()}
+    return checks
+
+
+def evaluations(plan: Plan, run: str) -> list[str]:
+    """The merged evaluation of a Run, and its shards."""
+    if (chosen := plan.evaluations.get(run)) is None:
+        return []
+    return [paths.evaluation(run, chosen.id), *(paths.shard(run, chosen.id, k, chosen.shards) for k in range(1, chosen.shards + 1))]
+
+
+def check_model(run: str, folder: Path) -> Path:
+    """The model file of a finished Run, if it is the one that its manifest describes."""
+    path = folder / paths.model(run)
+    sealed.require(path, sealed.read(folder / paths.train_manifest(run)).get("model_sha256"))
+    return path
+
+
+def checked_model(run: str, folder: Path) -> Path:
+    """The same for readers of finished Runs, whose models no start looks at: a damaged one loses its manifest, and is so made anew."""
+    try:
+        return check_model(run, folder)
+    except Damaged:
+        manifest = folder / paths.train_manifest(run)
+        with contextlib.suppress(FileNotFoundError):  # another reader was first
+            manifest.replace(manifest.with_name(f"{manifest.name}.damaged"))
+        raise
+
+
+def check_history(run: str, folder: Path) -> None:
+    """Refuse a history that is not the one its manifest describes."""
+    sealed.require(folder / paths.history(run), sealed.read(folder / paths.train_manifest(run)).get("history_sha256"))
+
+
+def _check_training(plan: Plan, run: str, folder: Path, *, awaited: bool) -> None:
+    check_history(run, folder)
+    chosen = plan.evaluations.get(run)
+    if chosen and not (folder / paths.evaluation(run, chosen.id)).is_file():
+        check_model(run, folder)
+    if awaited:
+        sealed.require(folder / paths.handover(run), sealed.read(folder / paths.train_manifest(run)).get("handover_sha256"))

@@ -1,0 +1,28 @@
+"""The environment of jobs: where the code, the interpreter and the data are, whether a GPU is a must, how many train one
+Run, whether jobs share a process that has torch loaded.
+
+None of these changes a result, so none of them stands in a command line or in params, where a change would make
+Snakemake run everything again.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from workflow.suite.planning.config import Scale, Suite
+
+
+def of_jobs(suite: Suite, scale: Scale, *, root: Path, python: Path, present: Mapping[str, str]) -> dict[str, str]:
+    """Variables to set, given those that are `present`."""
+    variables = {
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(root), present.get("PYTHONPATH")])),
+        "PATH": os.pathsep.join(filter(None, [str(python.parent), present.get("PATH")])),
+        "SUITE_DATA_ROOT": str(suite.data_root),
+    }
+    if scale.require_gpu and not suite.allow_cpu:
+        variables["SUITE_DEVICE"] = "cuda"
+        variables["SUITE_GPUS_PER_RUN"] = json.dumps(dict(suite.gpus_per_run), sort_keys=True)
+    if scale.warm:
+        variables["SUITE_WARM"] = "1"
+    return variables

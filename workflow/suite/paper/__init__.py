@@ -1,0 +1,1 @@
+"""The paper: its printed numbers, closed forms, claims and contradictions."""

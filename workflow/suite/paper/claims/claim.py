@@ -1,0 +1,50 @@
+"""A claim: what is said, by which rule it is tested, and the function that tests it on any evidence."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from workflow.suite.paper.claims.evidence import Evidence, NoVerdict
+
+READINGS = {
+    "as stated": "the natural meaning of the sentence",
+    "strict": "its literal, wider meaning (adversarial training counts as a baseline, every p, all rows)",
+    "lenient": "the weakest meaning",
+    "vague": "a word that needs a threshold, which is ours",
+    "cross-check": "a test of the same statement with another table",
+}
+Finding = tuple[bool, str]  # whether it holds, and the numbers behind that
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """One checkable statement of the paper, in our words."""
+
+    id: str
+    where: str
+    reading: str
+    text: str
+    rule: str
+    test: Callable[[Evidence], Finding]
+
+    def judge(self, evidence: Evidence) -> "Judgement":
+        """TRUE or FALSE, or why there is no verdict."""
+        try:
+            holds, numbers = self.test(evidence)
+        except NoVerdict as reason:
+            return Judgement(verdict=reason.verdict, numbers=str(reason))
+        return Judgement(verdict="TRUE" if holds else "FALSE", numbers=numbers)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judgement:
+    """A verdict, one of VERDICTS, and the numbers behind it."""
+
+    verdict: str
+    numbers: str
+
+
+def claim(id: str, where: str, text: str, rule: str, *, reading: str = "as stated") -> Callable[[Callable[[Evidence], Finding]], Claim]:
+    """Decorator: the function under it becomes the claim of that id."""
+    if reading not in READINGS:
+        raise ValueError(f"{id}: no reading is called '{reading}'")
+    return lambda test: Claim(id=id, where=where, reading=reading, text=text, rule=rule, test=test)

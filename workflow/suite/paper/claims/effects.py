@@ -1,0 +1,128 @@
+"""Claims about what one change does: LBN, the exponent p, TRADES instead of AT."""
+
+from workflow.suite.paper.claims.claim import Claim, Finding, claim
+from workflow.suite.paper.claims.evidence import Evidence, NoVerdict
+from workflow.suite.paper.claims.select import COMPLETE, MAIN, OURS, ROBUST, counted, effects, signed
+
+SPECIAL = ("RST", *OURS)
+COMPETITIVE = 2.0  # points; our threshold
+
+
+def lbn(e: Evidence, tables=ROBUST, **equal: object):
+    """Effects of LBN on the baselines."""
+    found = effects(e, tables, of="lbn", on=True, off=False, **equal)
+    return found[[name.split("/")[0] not in OURS for name in found.index]]
+
+
+def others(e: Evidence) -> list[str]:
+    """Every baseline but RST."""
+    return [name for name in e.cells["method"].unique() if name not in SPECIAL]
+
+
+@claim("C35", "4.2", "LBN improves no baseline but RST", "no pair of robust cells that differ in LBN alone improves")
+def lbn_improves_none(e: Evidence) -> Finding:
+    found = lbn(e, method=others(e)).sort_values(ascending=False, kind="stable")
+    better = found[found > 0]
+    return better.empty, f"{len(better)} of {len(found)} pairs improve" + ("" if better.empty else f": {signed(better, 6)}")
+
+
+@claim("C36", "4.2", "LBN hurts full-precision baselines", "every full-precision pair is lower with LBN, RST aside")
+def lbn_hurts_fp(e: Evidence) -> Finding:
+    found = lbn(e, method=others(e), precision="fp")
+    return counted(found, found < 0)
+
+
+@claim(
+    "C37", "D.2.2", "LBN does not improve full-precision baselines of the complete table", "every full-precision pair is lower, RST aside"
+)
+def lbn_hurts_fp_complete(e: Evidence) -> Finding:
+    found = lbn(e, [COMPLETE], method=others(e), precision="fp")
+    return counted(found, found < 0)
+
+
+@claim("C38", "D.2.2", "LBN mostly helps binary FlyingBird(+), BCS and HYDRA", "more than half of the pairs of the complete table improve")
+def lbn_helps_binary(e: Evidence) -> Finding:
+    found = lbn(e, [COMPLETE], method=["FlyingBird", "FlyingBird+", "BCS", "HYDRA"], precision="binary")
+    better = found > 0
+    return bool(better.mean() > 0.5), counted(found, better)[1]
+
+
+@claim("C39", "D.2.2", "LBN may not help binary ATMC", "no pair of the complete table improves", reading="vague")
+def lbn_useless_for_atmc(e: Evidence) -> Finding:
+    found = lbn(e, [COMPLETE], method="ATMC", precision="binary")
+    return counted(found, found <= 0)
+
+
+@claim("C40", "4.2", "LBN improves RST, which is why it was added", "every pair of RST in the robust tables improves")
+def lbn_improves_rst(e: Evidence) -> Finding:
+    found = effects(e, ROBUST, of="lbn", on=True, off=False, method="RST")
+    return counted(found, found > 0)
+
+
+def adaptive(id: str, where: str, text: str, rule: str, tables: tuple[str, ...], off: object, **equal: object) -> Claim:
+    @claim(id, where, text, f"{rule}: p = 0.1 is above {'global pruning' if off == 'global' else f'p = {off}'}")
+    def test(e: Evidence) -> Finding:
+        found = effects(e, tables, of="p", on=0.1, off=off, **equal)
+        return counted(found, found > 0)
+
+    return test
+
+
+over_fixed = adaptive("C41", "4.2, D.2.2", "p = 0.1 is always better than p = 1.0", "in every pair of the complete table", (COMPLETE,), 1.0)
+over_global = adaptive(
+    "C42", "4.2", "p = 0.1 is consistently better than global pruning", "in every ATMC pair of the robust tables", ROBUST, "global"
+)
+added_for_atmc = adaptive(
+    "C43", "4.2", "Adaptive pruning was added to ATMC because it helps", "in every pair of the main table", (MAIN,), "global", method="ATMC"
+)
+added_for_hydra = adaptive(
+    "C44",
+    "4.2",
+    "Adaptive pruning was added to HYDRA because it helps",
+    "in every RN34 pair of the complete table",
+    (COMPLETE,),
+    1.0,
+    method="HYDRA",
+    lbn=False,
+)
+on_cifar100 = adaptive(
+    "C45",
+    "4.2",
+    "The p chosen on CIFAR10 serves CIFAR100",
+    "for both variants of ours on CIFAR100",
+    (COMPLETE,),
+    1.0,
+    method=list(OURS),
+    group="CIFAR100",
+)
+
+
+@claim("C46", "4.2", "The p chosen on CIFAR10 serves ImageNet100", "p = 0.1 is above every other p that was run there")
+def on_imagenet100(e: Evidence) -> Finding:
+    found = e.numbers(method=list(OURS), group="ImageNet100", metric="robust_acc").groupby("p")["value"].max()
+    if len(found) < 2:
+        raise NoVerdict("NOT-IN-TABLES", f"only p = {', '.join(map(str, found.index))}")
+    return bool((found.drop(0.1) < found[0.1]).all()), ", ".join(f"p={p} {value:.2f}" for p, value in found.items())
+
+
+def trades(e: Evidence, precision: str):
+    """TRADES minus AT on the same network."""
+    return effects(e, [COMPLETE], of="method", on="TRADES", off="AT", precision=precision)
+
+
+@claim(
+    "C59",
+    "D.2.2",
+    "TRADES is competitive in full precision",
+    f"at most {COMPETITIVE:g} points below AT in every full-precision cell of the complete table",
+    reading="vague",
+)
+def trades_competes(e: Evidence) -> Finding:
+    found = trades(e, "fp")
+    return counted(found, found >= -COMPETITIVE)
+
+
+@claim("C60", "D.2.2", "TRADES degrades with binary weights", "below AT in every binary cell of the complete table")
+def trades_degrades(e: Evidence) -> Finding:
+    found = trades(e, "binary")
+    return counted(found, found < 0)

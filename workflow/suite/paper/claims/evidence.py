@@ -1,0 +1,142 @@
+"""What a claim can be tested on: the paper's print, or our results."""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from methods.core import paths
+from workflow.suite.jobs import damage
+from workflow.suite.paper import printed
+from workflow.suite.planning import config
+from workflow.suite.planning.config import Table
+from workflow.suite.planning.plan import Plan
+from workflow.suite.results import cells
+from workflow.suite.results.masks import Pair, read_pair
+
+VERDICTS = {
+    "TRUE": "the numbers satisfy the rule",
+    "FALSE": "they do not",
+    "FIGURE-ONLY": "the paper shows a picture and prints no number",
+    "NOT-IN-TABLES": "no table has the cell",
+    "NOT-SHOWN": "the paper shows neither number nor picture",
+    "NOT-RUN": "cells that the rule needs are not measured yet",
+    "NOT-TESTABLE": "the statement is about the paper's print, or our runs are too short for the rule",
+}
+# Cells whose networks and training curves stand for the figures.
+MASKED = {"robust": "main_comparison.ours.cifar10-binary", "vanilla": "vanilla.ours.cifar10-binary"}
+
+
+class NoVerdict(Exception):
+    """The evidence does not hold what the rule needs."""
+
+    def __init__(self, verdict: str, why: str):
+        super().__init__(why)
+        self.verdict = verdict
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence(ABC):
+    """Numbers of cells, and the paper's printed facts; subclasses know masks and learning curves."""
+
+    cells: pd.DataFrame
+    tables: Mapping[str, Table]
+    printed: Mapping[str, Any] = field(default_factory=printed.load)
+
+    def numbers(self, **equal: object) -> pd.DataFrame:
+        """The cells with these settings that have a number; a list matches any of its items. Cells still to come forbid a verdict."""
+        chosen = np.ones(len(self.cells), bool)
+        for key, wanted in equal.items():
+            column = self.cells[key].to_numpy()
+            chosen &= np.isin(column, wanted) if isinstance(wanted, list) else column == wanted
+        found = self.cells[chosen]
+        pending = int((found["state"] == "pending").sum())
+        if pending:
+            raise NoVerdict("NOT-RUN", f"{pending} of {len(found)} cells are not measured yet")
+        return found[found["state"] == "number"]
+
+    def number(self, **equal: object) -> float:
+        """The one number with these settings."""
+        found = self.numbers(**equal)
+        if len(found) != 1:
+            where = ", ".join(map(str, equal.values()))
+            raise NoVerdict("NOT-IN-TABLES", f"{len(found) or 'no'} number{'s' * bool(len(found))} for {where}")
+        return float(found["value"].iloc[0])
+
+    @abstractmethod
+    def print_only(self) -> None:
+        """Called by claims about what the paper printed: nothing of ours can confirm them."""
+
+    @abstractmethod
+    def masks(self, training: str) -> Pair:
+        """Masks of two consecutive convolutions of one block of the network of MASKED, trained so."""
+
+    @abstractmethod
+    def curve(self, address: str) -> list[float]:
+        """Validation robust accuracy per epoch of a cell's training."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paper(Evidence):
+    """The paper's own numbers; its pictures have none."""
+
+    def print_only(self) -> None:
+        return
+
+    def masks(self, training: str) -> Pair:
+        raise self._unprinted(f"masks.{training}")
+
+    def curve(self, address: str) -> list[float]:
+        raise self._unprinted("curves")
+
+    def _unprinted(self, kind: str) -> NoVerdict:
+        if kind in self.printed["pictures"]:
+            return NoVerdict("FIGURE-ONLY", "a picture without numbers")
+        return NoVerdict("NOT-SHOWN", "no picture and no number")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ours(Evidence):
+    """What lies under a folder of results."""
+
+    plan: Plan
+    folder: Path
+
+    def print_only(self) -> None:
+        raise NoVerdict("NOT-TESTABLE", "about the paper's print")
+
+    def masks(self, training: str) -> Pair:
+        run = self._run(MASKED[training])
+        if not (self.folder / paths.train_manifest(run)).is_file():
+            raise NoVerdict("NOT-RUN", f"{MASKED[training]} is not trained yet")
+        return read_pair(damage.checked_model(run, self.folder))
+
+    def curve(self, address: str) -> list[float]:
+        run = self._run(address)
+        path = self.folder / paths.history(run)
+        if not (self.folder / paths.train_manifest(run)).is_file():
+            raise NoVerdict("NOT-RUN", f"{address} is not trained yet")
+        damage.check_history(run, self.folder)
+        return [json.loads(line)["val_robust"] for line in path.read_text(encoding="utf-8").splitlines()]
+
+    def _run(self, address: str) -> str:
+        runs = self.plan.cells[address].runs
+        if not runs:
+            raise NoVerdict("NOT-RUN", f"{address} is not available")
+        return runs[0]
+
+
+def of_paper(tables: Mapping[str, Table] | None = None) -> Paper:
+    """The paper as evidence."""
+    tables = config.load_tables() if tables is None else tables
+    return Paper(cells=cells.of_paper(tables), tables=tables)
+
+
+def of_results(plan: Plan, folder: Path) -> Ours:
+    """Our results as evidence."""
+    return Ours(cells=cells.of_results(plan, folder), tables=plan.tables, plan=plan, folder=folder)

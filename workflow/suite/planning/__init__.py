@@ -1,0 +1,1 @@
+"""From tables, recipes and a scale to the Runs behind every cell."""

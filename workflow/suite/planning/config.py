@@ -1,0 +1,226 @@
+"""The configuration as values: suite settings, scales and tables, read from YAML and checked against the schemas."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from methods.core.errors import UserError
+from methods.core.run_spec import expand
+from workflow.suite.planning import schema
+
+ROOT = Path(__file__).resolve().parents[3]
+CONFIG = ROOT / "workflow" / "config"
+
+Pairs = tuple[tuple[Mapping, Any], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suite:
+    """Where to run, at which scale, with how many GPUs per Run; time limits are for the GPU of that name (config/devices.yaml)."""
+
+    scale: str
+    data_root: Path
+    allow_cpu: bool = False
+    gpu: str = "a100"
+    gpus_per_run: Mapping[str, int] = field(default_factory=dict)
+    longest_hours: float = 24
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scale:
+    """A rewriting of the paper's Runs to a budget; `rewrite` comes before the conditional `when`; `warm` starts jobs from
+    one process that has torch loaded, which pays where a job takes seconds."""
+
+    name: str
+    path: Path
+    comparable: bool
+    why: str
+    seeds: tuple[int, ...]
+    require_gpu: bool
+    warm: bool
+    data: Mapping[str, Any]
+    evaluate: Mapping[str, Any]
+    rewrite: Mapping[str, Any] = field(default_factory=dict)
+    when: Pairs = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reported:
+    """What the paper prints in a cell: a number and its mark, a dash, or a share of the cell below."""
+
+    value: float | None = None
+    mark: str | None = None
+    shared: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """A column: its heading (group and name), its part of the Run, how the paper marks its best value."""
+
+    id: str
+    head: tuple[str, ...]
+    best: str
+    run: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """A row: its labels, its part of the Run, where it has no Run and why, and the paper's numbers."""
+
+    id: str
+    labels: tuple[str, ...]
+    section: str | None
+    run: Mapping[str, Any]
+    when: Pairs
+    skip: Pairs
+    notes: Pairs
+    cells: tuple[Reported, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """One results table of the paper, in its order of rows and columns."""
+
+    name: str
+    path: Path
+    title: str
+    label: str
+    caption: str
+    metric: str
+    stub: tuple[str, ...]
+    run: Mapping[str, Any]
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    number: int | None = None
+
+    @cached_property
+    def by_id(self) -> dict[str, Row]:
+        return {row.id: row for row in self.rows}
+
+
+def load_suite(values: Mapping | None = None) -> Suite:
+    """The settings of suite.yaml, or those given (as Snakemake hands them over)."""
+    path = CONFIG / "suite.yaml"
+    values = schema.read_yaml(path) if values is None else dict(values)
+    if isinstance(words := values.get("allow_cpu"), str):  # --config takes only Python's spelling for a truth value
+        values["allow_cpu"] = {"true": True, "false": False}.get(words, words)
+    if isinstance(counts := values.get("gpus_per_run"), Mapping):  # ... and reads numbers in braces as words
+        values["gpus_per_run"] = {name: int(n) if isinstance(n, str) and n.isdecimal() else n for name, n in counts.items()}
+    schema.check(values, "suite", source=_shown(path))
+    return Suite(**{**values, "data_root": Path(values["data_root"])})
+
+
+def names(kind: str, folder: Path = CONFIG) -> list[str]:
+    """The names of all `scales` or `tables`."""
+    return sorted(path.stem for path in (folder / kind).glob("*.yaml"))
+
+
+def load_scale(name: str, folder: Path = CONFIG) -> Scale:
+    """A scale by name."""
+    path = _find("scales", name, folder)
+    values = schema.read_yaml(path)
+    schema.check(values, "scale", source=_shown(path))
+    rewrites = [("rewrite", values.get("rewrite", {}))]
+    rewrites += [(f"when[{number}]", change) for number, (_, change) in enumerate(values.get("when", []))]
+    for at, change in rewrites:
+        schema.check_keys(change, source=_shown(path), at=at)
+        for key, value in change.items():
+            if not isinstance(value, Mapping):
+                schema.check_value(key, value, source=_shown(path), at=at)
+    return Scale(
+        name=name,
+        path=path,
+        comparable=values["comparable"],
+        why=values["why"],
+        seeds=tuple(values["seeds"]),
+        require_gpu=values["require_gpu"],
+        warm=values["warm"],
+        data=values["data"],
+        evaluate=values["evaluate"],
+        rewrite=values.get("rewrite", {}),
+        when=tuple((condition, change) for condition, change in values.get("when", ())),
+    )
+
+
+def load_table(name: str, folder: Path = CONFIG) -> Table:
+    """A table by name."""
+    path = _find("tables", name, folder)
+    values = schema.read_yaml(path)
+    schema.check(values, "table", source=_shown(path))
+    table = Table(
+        name=name,
+        path=path,
+        run=expand(values.get("run", {})),
+        stub=tuple(values["stub"]),
+        columns=tuple(_column(column) for column in values["columns"]),
+        rows=tuple(_row(row) for row in values["rows"]),
+        number=values.get("number"),
+        **{key: values[key] for key in ("title", "label", "caption", "metric")},
+    )
+    _check_shape(table)
+    return table
+
+
+def load_tables(folder: Path = CONFIG) -> dict[str, Table]:
+    """Every table, by name, in the paper's order; its own tables come before others."""
+    tables = (load_table(name, folder) for name in names("tables", folder))
+    return {table.name: table for table in sorted(tables, key=lambda table: (table.number is None, table.number, table.name))}
+
+
+def _find(kind: str, name: str, folder: Path) -> Path:
+    path = folder / kind / f"{name}.yaml"
+    if name not in names(kind, folder):
+        raise UserError(f"{_shown(folder / kind)}: no {kind[:-1]} is called '{name}'; allowed: {', '.join(names(kind, folder))}")
+    return path
+
+
+def _shown(path: Path) -> Path:
+    return path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
+
+
+def _pairs(pairs: Any) -> Pairs:
+    return tuple((condition, expand(then) if isinstance(then, Mapping) else then) for condition, then in pairs or ())
+
+
+def _column(values: Mapping) -> Column:
+    return Column(id=values["id"], head=tuple(values["head"]), best=values["best"], run=expand(values.get("run", {})))
+
+
+def _row(values: Mapping) -> Row:
+    return Row(
+        id=values["id"],
+        labels=tuple(values["labels"]),
+        section=values.get("section"),
+        run=expand(values.get("run", {})),
+        when=_pairs(values.get("when")),
+        skip=_pairs(values.get("skip")),
+        notes=_pairs(values.get("notes")),
+        cells=tuple(_reported(cell) for cell in values["cells"]),
+    )
+
+
+def _reported(cell: Any) -> Reported:
+    if isinstance(cell, str):
+        return Reported(shared=cell == "shared")
+    value, mark = cell if isinstance(cell, list) else (cell, None)
+    return Reported(value=float(value), mark=mark)
+
+
+def _check_shape(table: Table) -> None:
+    shown = _shown(table.path)
+    for kind, items in (("columns", table.columns), ("rows", table.rows)):
+        ids = [item.id for item in items]
+        twice = sorted({item for item in ids if ids.count(item) > 1})
+        if twice:
+            raise UserError(f"{shown}: {kind}: the id '{twice[0]}' stands twice; ids must differ")
+    for row in table.rows:
+        for number, (condition, _) in enumerate((*row.when, *row.skip, *row.notes)):
+            schema.check_keys(condition, source=shown, at=f"row '{row.id}', condition {number + 1}")
+        if len(row.cells) != len(table.columns):
+            raise UserError(f"{shown}: row '{row.id}': cells: has {len(row.cells)} entries; allowed: one per column, {len(table.columns)}")
+        if len(row.labels) != len(table.stub):
+            raise UserError(
+                f"{shown}: row '{row.id}': labels: has {len(row.labels)} entries; allowed: one per stub column, {len(table.stub)}"
+            )

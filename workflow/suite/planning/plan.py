@@ -1,0 +1,213 @@
+"""The plan: a pure function of tables, recipes and scale to the Runs and evaluations behind every cell.
+
+Snakemake evaluates it whenever it parses, so it must stay cheap and must not depend on anything but its arguments (and on
+which datasets lie under the data root).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from methods.core import run_spec as spec
+from methods.core.datasets import DATASETS
+from methods.core.errors import UserError
+from methods.core.run_spec import Spec, get, matches, merge
+from workflow.suite.planning import config, recipes, resolve
+from workflow.suite.planning.config import Column, Reported, Row, Scale, Table
+from workflow.suite.planning.recipes import Recipe
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One training phase; `name` is its folder."""
+
+    name: str
+    id: str
+    spec: Spec
+    text: str
+    parent: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """How the network of a Run is evaluated; the number of shards is no part of its identity."""
+
+    id: str
+    spec: Spec
+    text: str
+    shards: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One entry of a table: its Runs (one per seed), or why it has none."""
+
+    table: str
+    row: str
+    column: str
+    metric: str
+    reported: Reported
+    runs: tuple[str, ...] = ()
+    not_applicable: str | None = None
+    unavailable: str | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def address(self) -> str:
+        return f"{self.table}.{self.row}.{self.column}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """All cells of all tables at one scale, the Runs they need (parents included) and the evaluation of each."""
+
+    scale: Scale
+    tables: Mapping[str, Table]
+    cells: Mapping[str, Cell]
+    runs: Mapping[str, Run]
+    evaluations: Mapping[str, Evaluation] = field(default_factory=dict)
+
+    def table(self, name: str) -> Table:
+        """A table by name, or a clear error."""
+        if name not in self.tables:
+            raise UserError(f"workflow/config/tables: no table is called '{name}'; allowed: {', '.join(self.tables)}")
+        return self.tables[name]
+
+    def row(self, table: str, name: str) -> Row:
+        """A row by its table and id, or a clear error."""
+        rows = self.table(table).by_id
+        if name not in rows:
+            raise UserError(f"workflow/config/tables/{table}.yaml: no row is called '{name}'; allowed: {', '.join(rows)}")
+        return rows[name]
+
+    def cells_of(self, table: str, row: str | None = None) -> list[Cell]:
+        """The cells of a table (or of one of its rows) in print order."""
+        rows = self.table(table).rows if row is None else [self.row(table, row)]
+        return [self.cells[f"{table}.{r.id}.{column.id}"] for r in rows for column in self.tables[table].columns]
+
+    def final_runs(self, table: str | None = None, row: str | None = None) -> list[str]:
+        """The distinct Runs that are evaluated for a table (or row, or everything), in print order."""
+        tables = [table] if table else list(self.tables)
+        return list(dict.fromkeys(run for name in tables for cell in self.cells_of(name, row) for run in cell.runs))
+
+    def lineage(self, run: str) -> list[Run]:
+        """A Run and its ancestors, the Run first."""
+        chain = [self.runs[run]]
+        while chain[-1].parent:
+            chain.append(self.runs[chain[-1].parent])
+        return chain
+
+
+def load(scale: str, *, data_root: Path, root: Path = config.ROOT) -> Plan:
+    """The plan of the repository at `root`."""
+    folder = root / "workflow" / "config"
+    found = recipes.load_all(root)
+    return build(config.load_tables(folder), found, config.load_scale(scale, folder), data_root=data_root)
+
+
+def build(tables: Mapping[str, Table], found: Mapping[str, Recipe], scale: Scale, *, data_root: Path) -> Plan:
+    """The plan of these tables, recipes and scale."""
+    planner = _Planner(found, scale, data_root)
+    cells = [
+        planner.cell(table, row, column, reported)
+        for table in tables.values()
+        for row in table.rows
+        for column, reported in zip(table.columns, row.cells, strict=True)
+    ]
+    metrics: dict[str, set[str]] = {}
+    for cell in cells:
+        for run in cell.runs:
+            metrics.setdefault(run, set()).add(cell.metric)
+    evaluations = {run: evaluation(planner.runs[run].spec, scale, needed) for run, needed in metrics.items()}
+    return Plan(
+        scale=scale,
+        tables=dict(tables),
+        cells={cell.address: cell for cell in cells},
+        runs=planner.runs,
+        evaluations=evaluations,
+    )
+
+
+def evaluation(run: Mapping, scale: Scale, metrics: set[str]) -> Evaluation:
+    """The one evaluation that answers all these metrics: an attack measures clean accuracy as well."""
+    settings = dict(scale.evaluate)
+    for condition, override in settings.pop("when", []):
+        if matches(condition, run):
+            settings |= override
+    shards = settings.pop("shards")
+    if "robust_acc" in metrics:
+        chosen = {**settings, "norm": "Linf", "eps": DATASETS[run["dataset"]].eps}
+    else:
+        chosen = {"attack": "clean", "examples": settings["examples"], "block": settings["block"]}
+        shards = 1  # one forward pass over the test set: nothing to share out
+    chosen = spec.normalise(chosen)
+    return Evaluation(id=spec.identity(chosen), spec=chosen, text=spec.canonical(chosen), shards=shards)
+
+
+def cell_keys(table: Table, row: Row, column: Column) -> Spec:
+    """What a table itself says of a cell's Run, before any recipe."""
+    keys = merge(table.run, column.run, row.run)
+    for condition, override in row.when:
+        if matches(condition, keys):
+            keys = merge(keys, override)
+    return keys
+
+
+class _Planner:
+    """Collects Runs while cells are resolved; equal specs become one Run."""
+
+    def __init__(self, found: Mapping[str, Recipe], scale: Scale, data_root: Path):
+        self.found, self.scale, self.data_root = found, scale, data_root
+        self.runs: dict[str, Run] = {}
+
+    def cell(self, table: Table, row: Row, column: Column, reported: Reported) -> Cell:
+        keys = cell_keys(table, row, column)
+        notes = tuple(text for condition, text in row.notes if matches(condition, keys))
+        place = {"table": table.name, "row": row.id, "column": column.id, "metric": table.metric}
+        place |= {"reported": reported, "notes": notes}
+        for condition, why in row.skip:
+            if matches(condition, keys):
+                return Cell(**place, not_applicable=why)
+        where = f"workflow/config/tables/{table.path.name}: row '{row.id}', column '{column.id}'"
+        try:
+            recipe = self._recipe(keys, where)
+            runs = tuple(self._run(recipe, keys, seed).name for seed in self.scale.seeds)
+        except resolve.Unavailable as reason:
+            return Cell(**place, unavailable=str(reason))
+        return Cell(**place, runs=runs)
+
+    def _recipe(self, keys: Mapping, where: str) -> Recipe:
+        for key in ("method", "dataset"):
+            if key not in keys:
+                raise UserError(f"{where}: the Run has no '{key}'")
+        method = keys["method"]
+        if method in self.found:
+            return self.found[method]
+        if method in recipes.EXPECTED:
+            folder = "methods" if method == recipes.OWN else "baselines"
+            raise resolve.Unavailable(f"method '{method}' is not implemented yet (no file {folder}/{method}.py)")
+        allowed = ", ".join(sorted({*recipes.EXPECTED, *self.found}))
+        raise UserError(f"{where}: method: no method is called '{method}'; allowed: {allowed}")
+
+    def _run(self, recipe: Recipe, keys: Mapping, seed: int, phase: str | None = None) -> Run:
+        phase = phase or resolve.final_phase(recipe, keys)
+        found = resolve.resolve(recipe, keys, scale=self.scale, seed=seed, root=self.data_root, phase=phase)
+        parent = recipe.phases[phase].parent if phase else None
+        ancestor = self._run(recipe, keys, seed, parent) if parent else None
+        if ancestor:
+            found["parent"] = ancestor.id
+        name = f"{spec.slug(found)}.{spec.identity(found)}"
+        if name not in self.runs:
+            self.runs[name] = Run(
+                name=name,
+                id=spec.identity(found),
+                spec=found,
+                text=spec.canonical(found),
+                parent=ancestor.name if ancestor else None,
+            )
+        return self.runs[name]
+
+
+def manifest_key(run: Run) -> tuple[str, str]:
+    """The dataset and the source that a Run trains on."""
+    return run.spec["dataset"], get(run.spec, "data.source")

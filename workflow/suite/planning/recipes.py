@@ -1,0 +1,126 @@
+"""Recipes: the settings each method declares in its own file, read without importing it.
+
+A recipe is the module-level literal `RECIPE` of methods/binary_subnet.py or of a file in baselines/. It is parsed with
+`ast.literal_eval`, so planning stays free of torch and of side effects.
+"""
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from methods.core.errors import UserError
+from methods.core.run_spec import expand
+from workflow.suite.planning import schema
+
+# The methods the paper's tables name. One whose file is missing is "not available"; any other unknown name is a mistake.
+EXPECTED = ("binary_subnet", "at", "binaryconnect", "trades", "hydra", "rst", "atmc", "flyingbird", "bcs")
+OWN = "binary_subnet"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Phase:
+    """One training phase of a method: whose result it starts from, which keys it does not depend on, its settings."""
+
+    parent: str | None = None
+    ignores: tuple[str, ...] = ()
+    run: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """What a method file declares; `when` is a list of (condition, override) pairs, applied in order; `deviations` are
+    (what, what the official code or the paper does, what is done here, why)."""
+
+    method: str
+    path: Path
+    version: int
+    name: str
+    cites: str
+    run: Mapping[str, Any]
+    when: tuple[tuple[Mapping, Mapping], ...] = ()
+    phases: Mapping[str, Phase] = field(default_factory=dict)
+    in_epochs: tuple[str, ...] = ()
+    in_steps: tuple[str, ...] = ()
+    deviations: tuple[tuple[str, str, str, str], ...] = ()
+
+
+def find(root: Path) -> dict[str, Path]:
+    """Method name -> file, for every method file of the repository at `root`."""
+    files = {OWN: root / "methods" / f"{OWN}.py"}
+    files |= {path.stem: path for path in sorted((root / "baselines").glob("[a-z]*.py"))}
+    return {name: path for name, path in files.items() if path.is_file()}
+
+
+def load_all(root: Path) -> dict[str, Recipe]:
+    """Every recipe of the repository at `root`, by method name. Files of baselines/ without a RECIPE are an error."""
+    return {name: load(path, root=root) for name, path in find(root).items()}
+
+
+def load(path: Path, *, root: Path) -> Recipe:
+    """The recipe of one method file."""
+    shown = path.relative_to(root) if path.is_relative_to(root) else path
+    literal = _literal(path, shown)
+    if not isinstance(literal, dict):
+        raise UserError(f"{shown}: RECIPE is not a dict")
+    literal = {**literal, "run": expand(literal.get("run", {})), "when": _pairs(literal.get("when", []))}
+    phases = literal.get("phases")
+    if isinstance(phases, dict):
+        literal["phases"] = {
+            name: {**phase, "run": expand(phase.get("run", {}))} if isinstance(phase, dict) else phase for name, phase in phases.items()
+        }
+    schema.check(literal, "recipe", source=shown, at="RECIPE")
+    for number, (condition, _) in enumerate(literal["when"]):
+        schema.check_keys(condition, source=shown, at=f"RECIPE.when[{number}]")
+    for key in ("in_epochs", "in_steps"):
+        schema.check_keys(literal.get(key, []), source=shown, at=f"RECIPE.{key}")
+    return Recipe(
+        method=path.stem,
+        path=shown,
+        version=literal["version"],
+        name=literal["name"],
+        cites=literal["cites"],
+        run=literal["run"],
+        when=tuple((condition, override) for condition, override in literal["when"]),
+        phases=_phases(literal.get("phases", {}), shown),
+        in_epochs=tuple(literal.get("in_epochs", ())),
+        in_steps=tuple(literal.get("in_steps", ())),
+        deviations=tuple(tuple(entry) for entry in literal.get("deviations", ())),
+    )
+
+
+def _literal(path: Path, shown: Path) -> Any:
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+    except (OSError, SyntaxError, UnicodeDecodeError, ValueError) as error:
+        raise UserError(f"{shown}: cannot be read as Python ({error})") from None
+    for node in tree.body:
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        if any(isinstance(target, ast.Name) and target.id == "RECIPE" for target in targets):
+            try:
+                return ast.literal_eval(node.value)
+            except ValueError:
+                raise UserError(
+                    f"{shown}: RECIPE (line {node.lineno}) is not a plain literal: use only numbers, strings, lists, dicts"
+                ) from None
+    raise UserError(f"{shown}: has no RECIPE; a method file declares its settings in a module-level literal RECIPE = {{...}}")
+
+
+def _pairs(when: Any) -> Any:
+    if not isinstance(when, list | tuple):
+        return when
+    whole = [isinstance(pair, list | tuple) and len(pair) == 2 and isinstance(pair[1], dict) for pair in when]
+    return [[pair[0], expand(pair[1])] if good else pair for pair, good in zip(when, whole, strict=True)]
+
+
+def _phases(literal: Mapping, shown: Path) -> dict[str, Phase]:
+    for name, phase in literal.items():
+        parent = phase.get("parent")
+        if parent is not None and parent not in literal:
+            raise UserError(f"{shown}: RECIPE.phases.{name}.parent: unknown phase '{parent}'; allowed: {', '.join(literal)}")
+        schema.check_keys(phase.get("ignores", []), source=shown, at=f"RECIPE.phases.{name}.ignores")
+    return {
+        name: Phase(parent=phase.get("parent"), ignores=tuple(phase.get("ignores", ())), run=phase.get("run", {}))
+        for name, phase in literal.items()
+    }

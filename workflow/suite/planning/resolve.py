@@ -1,0 +1,120 @@
+"""From a cell to a Run: recipe <- dataset <- phase <- recipe's conditions <- table <- scale.
+
+What a table says always wins over what a recipe says, so the conditions of a recipe are asked with the table's keys in
+place, and the table's keys are put back on top of every override they trigger.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from methods.core import run_spec as specs
+from methods.core.datasets import DATASETS
+from methods.core.errors import UserError
+from methods.core.run_spec import Spec, drop, get, matches, merge, put
+from workflow.suite.planning.config import Scale
+from workflow.suite.planning.recipes import Recipe
+from workflow.suite.planning.sources import choose, steps
+
+REQUIRED = (
+    *("method", "version", "dataset", "arch", "precision", "eps", "seed", "attack.name"),
+    *("train.optimizer", "train.lr", "train.schedule", "train.epochs", "train.batch"),
+)
+
+
+class Unavailable(Exception):
+    """A Run that cannot be made yet; the message is the reason shown in the table."""
+
+
+def final_phase(recipe: Recipe, cell: Mapping) -> str | None:
+    """The phase whose network a cell shows: what the table says, else what a condition picks, else the last one."""
+    if not recipe.phases:
+        return None
+    chosen = _settle(recipe, merge(recipe.run, _dataset(cell)), cell).get("phase")
+    return chosen or list(recipe.phases)[-1]
+
+
+def resolve(recipe: Recipe, cell: Mapping, *, scale: Scale, seed: int, root: Path, phase: str | None = None) -> Spec:
+    """The whole spec of one training phase (without its parent's id), for the keys a table gives in `cell`."""
+    base = merge(recipe.run, _dataset(cell))
+    wanted = dict(cell)
+    ignored: tuple[str, ...] = ()
+    if phase is not None:
+        if phase not in recipe.phases:
+            allowed = ", ".join(recipe.phases) or "none"
+            raise UserError(f"{recipe.path}: RECIPE.phases: no phase is called '{phase}'; allowed: {allowed}")
+        base = merge(base, recipe.phases[phase].run)
+        ignored = recipe.phases[phase].ignores
+        wanted = merge(wanted, {"phase": phase})
+        for key in ignored:
+            drop(wanted, key)
+    spec = _settle(recipe, base, wanted)
+    spec = merge(spec, {"method": recipe.method, "version": recipe.version, "seed": seed})
+    for key in ignored:
+        drop(spec, key)
+    _at_scale(spec, recipe, scale, root)
+    if spec.get("eps") == 0 or get(spec, "attack.name") == "none":
+        spec["attack"] = {"name": "none"}  # at radius 0 every attack returns the clean batch: one Run, not several
+    missing = [key for key in REQUIRED if get(spec, key) is None and key not in ignored]
+    if missing:
+        raise Unavailable(f"{recipe.path}: RECIPE says nothing of {', '.join(missing)}")
+    return specs.normalise(spec)
+
+
+def _dataset(cell: Mapping) -> Spec:
+    dataset = cell.get("dataset")
+    return {"eps": DATASETS[dataset].eps} if dataset else {}
+
+
+def _settle(recipe: Recipe, base: Mapping, wanted: Mapping) -> Spec:
+    spec = merge(base, wanted)
+    for condition, override in recipe.when:
+        if matches(condition, spec):
+            spec = merge(spec, override, wanted)
+    return spec
+
+
+def _at_scale(spec: Spec, recipe: Recipe, scale: Scale, root: Path) -> None:
+    """Apply the scale in place: data source, rewritten keys, and what is counted in epochs or steps."""
+    spec["data"] = {**spec.get("data", {}), "source": "full"}
+    epochs, before = get(spec, "train.epochs"), steps(spec)
+    put(spec, "data.source", choose(scale.data[spec["dataset"]], spec["dataset"], root))
+    for key, change in scale.rewrite.items():
+        _rewrite(spec, key, change)
+    for condition, changes in scale.when:
+        if matches(condition, spec):
+            for key, change in changes.items():
+                _rewrite(spec, key, change)
+    now, after = get(spec, "train.epochs"), steps(spec)
+    if epochs and now and now != epochs:
+        share = (now, epochs)
+        # A decay never comes before its share of the budget, a start never after it: one epoch is never all decay, and
+        # what begins half-way still begins.
+        _times(spec, "train.milestones", share, math.ceil)
+        _times(spec, "train.warmup", share, round)
+        for key in recipe.in_epochs:
+            _times(spec, key, share, math.floor)
+    if before and after and before != after:
+        for key in recipe.in_steps:
+            _times(spec, key, (after, before), lambda count: max(1, round(count)))
+
+
+def _rewrite(spec: Spec, key: str, change: object) -> None:
+    if not isinstance(change, Mapping):
+        put(spec, key, change)
+        return
+    value = get(spec, key)
+    if value is None:
+        return
+    scaled = value * change.get("times", 1)
+    scaled = max(scaled, change.get("at_least", scaled))
+    scaled = min(scaled, change.get("at_most", scaled))
+    put(spec, key, math.floor(scaled + 0.5) if isinstance(value, int) else scaled)
+
+
+def _times(spec: Spec, key: str, share: tuple[int, int], rounding: Callable[[float], int]) -> None:
+    value = get(spec, key)
+    if isinstance(value, list):
+        put(spec, key, [rounding(item * share[0] / share[1]) for item in value])
+    elif value is not None:
+        put(spec, key, rounding(value * share[0] / share[1]))

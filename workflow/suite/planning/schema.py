@@ -1,0 +1,115 @@
+"""JSON-schema validation with messages for people: the file, the key, what is wrong, what is allowed."""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import referencing
+import yaml
+
+from methods.core.errors import UserError
+from methods.core.run_spec import get
+
+FOLDER = Path(__file__).resolve().parents[2] / "schemas"
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def read_yaml(path: Path) -> Any:
+    """The content of a YAML file; what makes it unreadable is said in one line."""
+    try:
+        return yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror})") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        mark = getattr(error, "problem_mark", None)
+        at = f" at line {mark.line + 1}" if mark else ""
+        raise UserError(f"{path}: is not YAML{at} ({getattr(error, 'problem', None) or error})") from None
+
+
+@cache
+def _schemas() -> dict[str, dict]:
+    return {path.name.split(".")[0]: read_yaml(path) for path in sorted(FOLDER.glob("*.schema.yaml"))}
+
+
+@cache
+def _validator(name: str) -> jsonschema.Draft202012Validator:
+    draft = referencing.jsonschema.DRAFT202012
+    registry = referencing.Registry().with_resources((key, draft.create_resource(schema)) for key, schema in _schemas().items())
+    return jsonschema.Draft202012Validator(_schemas()[name], registry=registry)
+
+
+def check(value: Any, name: str, *, source: str | Path, at: str = "") -> None:
+    """Raise a UserError for the first thing in `value` that the schema `name` does not allow."""
+    errors = sorted(_validator(name).iter_errors(_without_none(value)), key=lambda error: list(map(str, error.path)))
+    if errors:
+        more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+        raise UserError(f"{source}: {_message(errors[0], at)}{more}")
+
+
+def run_keys() -> tuple[set[str], set[str]]:
+    """All dotted keys of a Run, and the prefixes under which any key is allowed."""
+    closed, opened = set(), set()
+    for key, rule in _walk(_schemas()["run"]):
+        closed.add(key)
+        if rule.get("type") == "object" and rule.get("additionalProperties", True):
+            opened.add(key + ".")
+    return closed, opened
+
+
+def check_keys(keys: Mapping | list, *, source: str | Path, at: str) -> None:
+    """Raise a UserError for a dotted key that no Run has."""
+    closed, opened = run_keys()
+    for key in keys:
+        if key not in closed and not any(key.startswith(prefix) for prefix in opened):
+            raise UserError(f"{source}: {at}: unknown key '{key}'; allowed: {', '.join(sorted(closed))}")
+
+
+def check_value(key: str, value: Any, *, source: str | Path, at: str) -> None:
+    """Raise a UserError unless `value` may stand at the dotted key of a Run."""
+    nested: Any = value
+    for step in reversed(key.split(".")):
+        nested = {step: nested}
+    check(nested, "run", source=source, at=at)
+
+
+def _walk(rule: Mapping, prefix: str = "") -> Iterator[tuple[str, Mapping]]:
+    for key, sub in rule.get("properties", {}).items():
+        yield prefix + key, sub
+        yield from _walk(sub, f"{prefix}{key}.")
+
+
+def _without_none(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _without_none(item) for key, item in value.items() if item is not None}
+    return [_without_none(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _message(error: jsonschema.ValidationError, at: str) -> str:
+    where = at
+    for step in error.absolute_path:
+        where += f"[{step}]" if isinstance(step, int) else f".{step}" if where else str(step)
+    where = f"{where}: " if where else ""
+    rule, value = error.schema, error.instance
+    if error.validator == "additionalProperties" and isinstance(rule.get("additionalProperties"), bool):
+        known = sorted(rule.get("properties", {}))
+        unknown = ", ".join(f"'{key}'" for key in value if key not in known)
+        return f"{where}unknown key {unknown}; allowed: {', '.join(known)}"
+    if error.validator == "required":
+        missing = ", ".join(f"'{key}'" for key in rule["required"] if key not in value)
+        return f"{where}missing key {missing}"
+    allowed = rule.get("x-allowed") or _allowed(rule)
+    return f"{where}{value!r} is not allowed; allowed: {allowed}" if allowed else f"{where}{error.message}"
+
+
+def _allowed(rule: Mapping) -> str:
+    if "enum" in rule:
+        return ", ".join(map(str, rule["enum"]))
+    if "const" in rule:
+        return str(rule["const"])
+    words = [f"a value of type {rule['type']}"] if isinstance(rule.get("type"), str) else []
+    bounds = [("minimum", "at least"), ("exclusiveMinimum", "above"), ("maximum", "at most"), ("minLength", "longer than")]
+    bounds += [("exclusiveMaximum", "below"), ("minItems", "items: at least"), ("maxItems", "items: at most")]
+    words += [f"{text} {get(rule, key)}" for key, text in bounds if key in rule]
+    return ", ".join(words)

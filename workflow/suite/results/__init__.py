@@ -1,0 +1,1 @@
+"""What was measured, how sure it is, and where each Run stands."""

@@ -1,0 +1,72 @@
+"""All cells of all tables as one pandas frame: what the paper prints, or what we measured, in percent, settings beside each number.
+
+Both frames have the same columns, so one predicate serves both. `state` is "number"; "none" where there is no such number (a dash, a cell
+that spans two rows, a cell that does not apply); "pending" where a number is planned and not there yet.
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pandas as pd
+
+from methods.core.run_spec import get
+from workflow.suite.planning.config import Column, Row, Table
+from workflow.suite.planning.plan import Plan, cell_keys
+from workflow.suite.results.measure import measure
+
+PENDING = ("not run", "not available")
+Entry = tuple[float | None, str]  # number in percent, state
+SETTINGS = {"arch": "arch", "lbn": "lbn", "sparsity": "sparsity", "p": "p", "eps": "eps", "dataset": "dataset", "precision": "precision"}
+SETTINGS |= {"a": "init.a", "weights": "init.weights"}
+
+
+def of_paper(tables: Mapping[str, Table]) -> pd.DataFrame:
+    """The paper's own numbers."""
+
+    def entry(table: Table, row: Row, column: Column, index: int) -> Entry:
+        value = row.cells[index].value
+        return value, "none" if value is None else "number"
+
+    return _frame(tables, entry)
+
+
+def of_results(plan: Plan, folder: Path) -> pd.DataFrame:
+    """What is measured under `folder`."""
+
+    def entry(table: Table, row: Row, column: Column, index: int) -> Entry:
+        item = measure(plan, plan.cells[f"{table.name}.{row.id}.{column.id}"], folder)
+        if item.value is not None:
+            return 100 * item.value, "number"
+        return None, "pending" if item.status in PENDING else "none"
+
+    return _frame(plan.tables, entry)
+
+
+def _frame(tables: Mapping[str, Table], entry: Callable[[Table, Row, Column, int], Entry]) -> pd.DataFrame:
+    lines = []
+    for table in tables.values():
+        for row in table.rows:
+            for index, column in enumerate(table.columns):
+                value, state = entry(table, row, column, index)
+                lines.append({**_place(table, row, column, index), "value": value, "state": state})
+    frame = pd.DataFrame(lines)
+    return frame.astype({"value": float}).set_index("address", drop=False)
+
+
+def _place(table: Table, row: Row, column: Column, index: int) -> dict[str, object]:
+    """Where a cell stands, how the paper names it, and its settings. Rows and columns keep the paper's order."""
+    keys, group = cell_keys(table, row, column), column.head[0]
+    named = table.stub[0] == "Method"
+    network = row.labels[1] if named else "RN34-LBN" if keys["lbn"] else "RN34"
+    if group.startswith("RN"):  # a table by architecture says "RN" in its rows
+        network = network.replace("RN", group)
+    return {
+        "address": f"{table.name}.{row.id}.{column.id}",
+        **{"table": table.name, "row": row.id, "column": column.id, "metric": table.metric, "section": row.section},
+        "method": row.labels[0].replace(" (", "(") if named else "Ours",
+        "pruning": row.labels[2] if named else None,
+        **{"network": network, "group": group, "mark": row.cells[index].mark, "spans": row.cells[index].shared},
+        **{name: get(keys, key) for name, key in SETTINGS.items()},
+        "attack": get(keys, "attack.name"),
+        "plus": get(keys, "options.plus"),
+    }

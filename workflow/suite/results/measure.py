@@ -1,0 +1,86 @@
+"""What we measured for a cell, read from the evaluations that are finished."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from methods.core import paths, sealed
+from methods.core.errors import UserError
+from workflow.suite.planning.plan import Cell, Plan
+from workflow.suite.results import stats
+
+STATUSES = ("done", "partial", "not run", "not available", "not applicable")
+COUNTS = {"robust_acc": "n_robust", "clean_acc": "n_clean"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """A cell and its finished numbers, as fractions; one value per finished seed."""
+
+    cell: Cell
+    status: str
+    values: tuple[float, ...] = ()
+    counts: tuple[tuple[int, int], ...] = ()
+    labels: tuple[str, ...] = ()
+    warnings: int = 0
+
+    @property
+    def value(self) -> float | None:
+        return stats.mean(self.values) if self.values else None
+
+    @property
+    def sd(self) -> float | None:
+        return stats.sd(self.values)
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """95 % interval over the test images of all finished seeds; it says nothing of the spread between trainings."""
+        if not self.counts:
+            return None
+        return stats.wilson(sum(hits for hits, _ in self.counts), sum(n for _, n in self.counts))
+
+    @property
+    def n(self) -> int | None:
+        return self.counts[0][1] if self.counts else None
+
+
+def read(run: str, evaluation: str, folder: Path) -> dict[str, Any] | None:
+    """A merged evaluation, `None` where it is not finished."""
+    path = folder / paths.evaluation(run, evaluation)
+    try:
+        result = sealed.read(path)
+    except FileNotFoundError:
+        return None
+    if missing := [key for key in ("clean_acc", "n", "n_clean") if key not in result]:
+        raise UserError(f"{path}: misses {', '.join(missing)}; delete it and evaluate again")
+    return result
+
+
+def measure(plan: Plan, cell: Cell, folder: Path) -> Measured:
+    """The finished numbers of a cell."""
+    if cell.not_applicable:
+        return Measured(cell=cell, status="not applicable")
+    if cell.unavailable:
+        return Measured(cell=cell, status="not available")
+    results = [read(run, plan.evaluations[run].id, folder) for run in cell.runs]
+    found = [result for result in results if result is not None]
+    return Measured(
+        cell=cell,
+        status="not run" if not found else "done" if len(found) == len(results) else "partial",
+        values=tuple(result[cell.metric] for result in found),
+        counts=tuple((result[COUNTS[cell.metric]], result["n"]) for result in found),
+        labels=tuple(dict.fromkeys(label(result) for result in found)),
+        warnings=sum(len(result.get("warnings", ())) for result in found),
+    )
+
+
+def measure_table(plan: Plan, table: str, folder: Path) -> dict[tuple[str, str], Measured]:
+    """(row id, column id) -> what we measured, for a whole table."""
+    return {(cell.row, cell.column): measure(plan, cell, folder) for cell in plan.cells_of(table)}
+
+
+def label(result: Mapping) -> str:
+    """What a person reads about the data of an evaluation."""
+    data = result.get("data", "unknown data")
+    return data if isinstance(data, str) else str(data.get("label", "unknown data"))

@@ -1,0 +1,48 @@
+"""Whether the code that made a number is still the code that lies here.
+
+Trainings and evaluations record a hash of every project file they had imported (methods/runtime/provenance.py). The same hash is computed
+here without importing anything. A raised `version` of a method needs no check, since it renames the Run.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from methods.core import paths, sealed
+from methods.core.fingerprint import file_digest
+from workflow.suite.planning import config
+from workflow.suite.planning.plan import Plan
+
+
+def changed(recorded: dict[str, str], root: Path = config.ROOT) -> list[str]:
+    """The recorded files that have another program now, or are gone."""
+    found = []
+    for name, before in recorded.items():
+        path = root / name
+        if not path.is_file() or file_digest(path) != before:
+            found.append(name)
+    return found
+
+
+def reasons(plan: Plan, run: str, folder: Path, root: Path = config.ROOT) -> list[str]:
+    """Why the number of a Run is stale; empty when it is not. Its parents, its own training and its evaluation count."""
+    found = []
+    for path in _records(plan, run, folder):
+        if not path.is_file():
+            found.append(f"{path.name} is gone, so the code behind it is unknown")
+            continue
+        recorded = _files(path)
+        if recorded is None:
+            found.append(f"{path.name} does not record the code that made it")
+        else:
+            found += [f"{name} has changed" for name in changed(recorded, root)]
+    return list(dict.fromkeys(found))
+
+
+def _records(plan: Plan, run: str, folder: Path) -> Iterator[Path]:
+    yield from (folder / paths.train_manifest(item.name) for item in plan.lineage(run))
+    chosen = plan.evaluations[run]
+    yield from (folder / paths.shard(run, chosen.id, k, chosen.shards) for k in range(1, chosen.shards + 1))
+
+
+def _files(path: Path) -> dict[str, str] | None:
+    return sealed.read(path).get("provenance", {}).get("files")

@@ -1,0 +1,1 @@
+"""Tables and rows as Markdown, LaTeX and CSV."""

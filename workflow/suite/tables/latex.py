@@ -1,0 +1,95 @@
+"""Tables as LaTeX: a table environment that needs the booktabs package and nothing else."""
+
+from itertools import groupby
+from pathlib import Path
+
+from workflow.suite.planning.config import Table
+from workflow.suite.planning.plan import Plan
+from workflow.suite.results.measure import Measured, measure_table
+from workflow.suite.tables import caption, marks
+from workflow.suite.tables.caption import Footnotes
+
+STYLE = {"bold": r"\textbf{{{}}}", "underline": r"\underline{{{}}}", None: "{}"}
+SIGNS = {"·": r"$\cdot$", "-": "--"}
+SPECIAL = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$", "·": r"$\cdot$"}
+SPECIAL |= {sign: "\\" + sign for sign in "&%$#_{}"}
+HOW = (
+    "% In a document: \\usepackage{{booktabs}} and \\input{{{name}}}. Alone:\n"
+    "% pdflatex '\\documentclass{{article}}\\usepackage{{booktabs}}\\begin{{document}}\\input{{{name}}}\\end{{document}}'\n"
+)
+
+
+def table(plan: Plan, name: str, folder: Path, *, made_by: str) -> str:
+    """A whole table in the paper's order: our number, the paper's small beside it."""
+    shape, measured = plan.table(name), measure_table(plan, name, folder)
+    ours = marks.best(shape, {key: item.value for key, item in measured.items() if item.value is not None})
+    notes, body, section = Footnotes(), [], shape.rows[0].section
+    for row in shape.rows:
+        if row.section != section:
+            body.append(r"\midrule")
+            section = row.section
+        cells = [_cell(measured[row.id, c.id], ours.get((row.id, c.id)), notes) for c in shape.columns]
+        body.append(" & ".join([*map(escape, row.labels), *cells]) + r" \\")
+    items = list(measured.values())
+    words = [
+        shape.caption,
+        caption.comparability(plan),
+        *caption.stale_lines(plan, name, folder),
+        caption.evaluation_line(plan, name, items),
+    ]
+    words += [f"Data: {'; '.join(caption.data_lines(plan, name, items))}.", "Small: the paper's number."]
+    words += [f"({number}) {text}." for number, text in enumerate(notes.texts, 1)]
+    return "\n".join(
+        [
+            f"% {made_by}",
+            HOW.format(name=name).rstrip(),
+            r"\begin{table}",
+            r"\centering\footnotesize\setlength{\tabcolsep}{3pt}",
+            # Wider than the text of a plain article: centred on the page, where it fits.
+            rf"\makebox[\textwidth][c]{{\begin{{tabular}}{{{'l' * len(shape.stub)}{'c' * len(shape.columns)}}}",
+            r"\toprule",
+            *_heads(shape),
+            r"\midrule",
+            *body,
+            r"\bottomrule",
+            r"\end{tabular}}",
+            rf"\caption{{{escape(' '.join(words))}}}",
+            rf"\label{{{escape_label(shape.label)}}}",
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
+def escape(text: str) -> str:
+    """Plain text as LaTeX."""
+    return "".join(SPECIAL.get(sign, sign) for sign in text)
+
+
+def escape_label(label: str) -> str:
+    """A label without what hyperref stumbles over."""
+    return label.replace(" ", "-").replace("_", "-")
+
+
+def _cell(item: Measured, mark: str | None, notes: Footnotes) -> str:
+    ours, paper = caption.shown(item, exact=False), caption.reported(item.cell.reported)
+    numbers = notes.of(item)
+    sup = rf"\textsuperscript{{{','.join(map(str, numbers))}}}" if numbers else ""
+    if ours == paper == "-":
+        return "--" + sup
+    paper = STYLE[item.cell.reported.mark].format(SIGNS.get(paper, paper))
+    return rf"{STYLE[mark].format(SIGNS.get(ours, ours))} {{\scriptsize {paper}}}{sup}"
+
+
+def _heads(shape: Table) -> list[str]:
+    stub, lines = len(shape.stub), []
+    if any(len(column.head) > 1 for column in shape.columns):
+        top, rules, start = [""] * stub, [], stub + 1
+        for group, columns in groupby(shape.columns, key=lambda column: column.head[0]):
+            width = len(list(columns))
+            top.append(rf"\multicolumn{{{width}}}{{c}}{{{escape(group)}}}")
+            rules.append(rf"\cmidrule(lr){{{start}-{start + width - 1}}}")
+            start += width
+        lines += [" & ".join(top) + r" \\", " ".join(rules)]
+    last = [*map(escape, shape.stub), *(escape(column.head[-1]) for column in shape.columns)]
+    return [*lines, " & ".join(last) + r" \\"]

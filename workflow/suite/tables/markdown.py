@@ -1,0 +1,77 @@
+"""Tables and rows as Markdown."""
+
+from pathlib import Path
+
+from tabulate import tabulate
+
+from methods.core import paths
+from workflow.suite.planning.plan import Plan
+from workflow.suite.results.measure import Measured, measure, measure_table
+from workflow.suite.tables import caption, marks
+from workflow.suite.tables.caption import Footnotes
+
+STYLE = {"bold": "**{}**", "underline": "<u>{}</u>", None: "{}"}
+LEGEND = (
+    "A cell reads *ours [95 % interval over test images] / paper*, or *ours ± sd over seeds / paper*. `·` not run yet,"
+    " `n.a.` not available, `-` not applicable (ours) or a dash in the paper. Marks follow the paper's rule, on the left for"
+    " our numbers (among those finished), on the right as the paper printed them."
+)
+
+
+def table(plan: Plan, name: str, folder: Path, *, made_by: str) -> str:
+    """A whole table in the paper's order."""
+    shape, measured = plan.table(name), measure_table(plan, name, folder)
+    ours = marks.best(shape, {key: item.value for key, item in measured.items() if item.value is not None})
+    notes, lines, section = Footnotes(), [], shape.rows[0].section
+    for row in shape.rows:
+        if row.section != section:
+            lines.append(["┄┄"] * (len(shape.stub) + len(shape.columns)))
+            section = row.section
+        cells = [_cell(measured[row.id, c.id], ours.get((row.id, c.id)), notes) for c in shape.columns]
+        lines.append([*row.labels, *cells])
+    heads = [*shape.stub, *(" ".join(column.head) for column in shape.columns)]
+    parts = [f"# {shape.title}", shape.caption, _about(plan, name, list(measured.values()), folder), _grid(lines, heads), LEGEND]
+    return "\n\n".join([*parts, *_footnotes(notes), f"*{made_by}*"]) + "\n"
+
+
+def row(plan: Plan, name: str, row_id: str, folder: Path, *, made_by: str) -> str:
+    """One row, a line per cell, with the Runs behind it."""
+    chosen, shape, notes = plan.row(name, row_id), plan.table(name), Footnotes()
+    measured = [measure(plan, cell, folder) for cell in plan.cells_of(name, row_id)]
+    lines = []
+    for column, item in zip(shape.columns, measured, strict=True):
+        runs = "<br>".join(f"`{run}`" for run in item.cell.runs)
+        paper = STYLE[item.cell.reported.mark].format(caption.reported(item.cell.reported))
+        sups = _sups(notes.of(item))
+        lines.append([" ".join(column.head), caption.shown(item) + sups, paper, item.n or "", item.status, runs])
+    title = f"# {shape.title}: {', '.join(chosen.labels)}"
+    grid = _grid(lines, ["", "Ours", "Paper", "n", "Status", f"Run (folder of {paths.RESULTS}/runs)"])
+    return "\n\n".join([title, _about(plan, name, measured, folder, row_id), grid, *_footnotes(notes), f"*{made_by}*"]) + "\n"
+
+
+def _cell(item: Measured, mark: str | None, notes: Footnotes) -> str:
+    ours = caption.shown(item)
+    number, _, rest = ours.partition(" ")
+    ours = " ".join(filter(None, [STYLE[mark].format(number), rest]))
+    paper = STYLE[item.cell.reported.mark].format(caption.reported(item.cell.reported))
+    both = "-" if ours == paper == "-" else f"{ours} / {paper}"
+    return both + _sups(notes.of(item))
+
+
+def _sups(numbers: list[int]) -> str:
+    return f"<sup>{','.join(map(str, numbers))}</sup>" if numbers else ""
+
+
+def _about(plan: Plan, name: str, measured: list[Measured], folder: Path, row: str | None = None) -> str:
+    data = "; ".join(caption.data_lines(plan, name, measured))
+    lines = [f"**{line}**" for line in (caption.comparability(plan), *caption.stale_lines(plan, name, folder, row))]
+    lines += [caption.evaluation_line(plan, name, measured), f"Data: {data}."]
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _footnotes(notes: Footnotes) -> list[str]:
+    return ["\n".join(f"{number}. {text}" for number, text in enumerate(notes.texts, 1))] if notes.texts else []
+
+
+def _grid(lines: list[list], heads: list[str]) -> str:
+    return tabulate(lines, heads, tablefmt="pipe", disable_numparse=True)

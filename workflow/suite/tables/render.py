@@ -1,0 +1,45 @@
+"""Rendered files of a plan: tables in every format, rows, the frame."""
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+from methods.core import files, paths
+from methods.core.revision import made_by
+from workflow.suite.planning.plan import Plan
+from workflow.suite.results import frame
+from workflow.suite.tables import latex, markdown, sheet
+
+
+def write_table(plan: Plan, name: str, folder: Path = Path(), *, where: Callable[[str, str, str], str] = paths.table) -> list[Path]:
+    """Render a table in all formats from whatever is finished under `folder`; the files written."""
+    by = made_by()
+    texts = {
+        "md": markdown.table(plan, name, folder, made_by=by),
+        "tex": latex.table(plan, name, folder, made_by=by),
+        "csv": sheet.table(plan, name, folder),
+    }
+    written = [folder / where(plan.scale.name, name, kind) for kind in texts]
+    for path, text in zip(written, texts.values(), strict=True):
+        files.write(path, text)
+    return written
+
+
+def as_markdown(plan: Plan, name: str, folder: Path) -> str:
+    """A table from whatever is finished, to be read at once."""
+    return markdown.table(plan, name, folder, made_by=made_by())
+
+
+def write_row(plan: Plan, table: str, row: str, folder: Path = Path()) -> Path:
+    """Render one row."""
+    path = folder / paths.row(plan.scale.name, table, row)
+    files.write(path, markdown.row(plan, table, row, folder, made_by=made_by()))
+    return path
+
+
+def write_frame(plan: Plan, folder: Path = Path()) -> Path:
+    """Collect all finished evaluations of a scale."""
+    path, content = folder / paths.frame(plan.scale.name), io.BytesIO()
+    frame.collect(plan, folder).to_parquet(content, index=False)
+    files.write(path, content.getvalue())
+    return path
