@@ -27,7 +27,7 @@ def change(recipe, **keys):
 @pytest.mark.parametrize(
     ("recipe", "message"),
     [
-        (change(OURS, colour="red"), r"baselines/mine.py: RECIPE: unknown key 'colour'; allowed: cites, in_epochs"),
+        (change(OURS, colour="red"), r"baselines/mine.py: RECIPE: unknown key 'colour'; allowed: cites, deviations, in_epochs"),
         (change(OURS, run={"sparcity": 0.9}), r"RECIPE.run: unknown key 'sparcity'; allowed: arch, attack"),
         (change(OURS, run={"train": {"lrr": 1}}), r"RECIPE.run.train: unknown key 'lrr'; allowed: batch"),
         (change(OURS, run={"train.lrr": 1}), r"RECIPE.run.train: unknown key 'lrr'"),
