@@ -8,7 +8,7 @@ from __future__ import annotations
 from methods.training.method import Method
 
 RECIPE = {
-    "version": 1,
+    "version": 2,
     "name": "AT",
     "cites": "Madry et al., ICLR 2018",
     "run": {

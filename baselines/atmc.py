@@ -32,7 +32,7 @@ from methods.training.losses import accuracy
 from methods.training.method import Method
 
 RECIPE = {
-    "version": 1,
+    "version": 2,
     "name": "ATMC",
     "cites": "Gui et al., NeurIPS 2019",
     "run": {

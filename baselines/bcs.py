@@ -22,7 +22,7 @@ from methods.pruning.masks import top_mask
 from methods.training.method import Method
 
 RECIPE = {
-    "version": 1,
+    "version": 2,
     "name": "BCS",
     "cites": "Ozdenizci and Legenstein, ICML 2021",
     "run": {

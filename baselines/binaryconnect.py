@@ -13,7 +13,7 @@ from methods.pruning.makers import Signed
 from methods.training.method import Method
 
 RECIPE = {
-    "version": 1,
+    "version": 2,
     "name": "BinaryConnect-AT",
     "cites": "Courbariaux et al., NeurIPS 2015; Madry et al., ICLR 2018",
     "run": {

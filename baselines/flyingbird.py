@@ -22,7 +22,7 @@ from methods.pruning.masks import top_mask
 from methods.training.method import Method
 
 RECIPE = {
-    "version": 1,
+    "version": 2,
     "name": "FlyingBird",
     "cites": "Chen et al., ICLR 2022",
     "run": {

@@ -28,7 +28,7 @@ from methods.training.losses import accuracy, forward_with_statistics, trades_lo
 from methods.training.method import Method
 
 RECIPE = {
-    "version": 1,
+    "version": 2,
     "name": "HYDRA",
     "cites": "Sehwag et al., NeurIPS 2020",
     "run": {

@@ -16,7 +16,7 @@ from methods.core.errors import UserError
 from methods.data.load import Data
 
 RECIPE = {
-    "version": 1,
+    "version": 2,
     "name": "RST",
     "cites": "Fu et al., NeurIPS 2021",
     "run": {

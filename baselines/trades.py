@@ -18,7 +18,7 @@ from methods.training.losses import accuracy, forward_with_statistics, trades_lo
 from methods.training.method import Method
 
 RECIPE = {
-    "version": 1,
+    "version": 2,
     "name": "TRADES",
     "cites": "Zhang et al., ICML 2019",
     "run": {

@@ -31,7 +31,7 @@ from methods.pruning.makers import Scored, Signed
 from methods.training.method import Method, weight_report
 
 RECIPE = {
-    "version": 1,
+    "version": 2,
     "name": "Zoo",
     "cites": "Croce et al., NeurIPS 2021 (RobustBench); Liu et al., NeurIPS 2022 (released checkpoints)",
     "run": {

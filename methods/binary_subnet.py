@@ -16,7 +16,7 @@ from methods.pruning.masks import global_mask
 from methods.training.method import Method
 
 RECIPE = {
-    "version": 1,
+    "version": 2,
     "name": "Ours",
     "cites": "Liu et al., NeurIPS 2022",
     "run": {

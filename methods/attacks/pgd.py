@@ -68,7 +68,7 @@ def pgd(
     """PGD on the cross-entropy.
 
     pick="worst" is the paper's attacker: of the `steps` *evaluated* points (the start among them) each sample takes the one of highest
-    loss; the point after the last step is never looked at, so the last backward pass is not run. pick="last" returns that last point.
+    loss, of equal ones the first; the point after the last step is never looked at, so the last backward pass is not run. pick="last" returns that last point.
     """
     if eps == 0:
         return x
@@ -79,7 +79,7 @@ def pgd(
             _, sign = loss_and_sign(net, adv, y, part)
             adv = project(adv + alpha * sign, x, eps)
         return adv
-    best, best_loss = x, torch.zeros(len(x), device=x.device)
+    best, best_loss = adv, torch.zeros(len(x), device=x.device)  # a loss of 0 everywhere keeps the start, as in the official code
     for t in range(steps):
         if t + 1 < steps:
             losses, sign = loss_and_sign(net, adv, y, part)

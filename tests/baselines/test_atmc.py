@@ -31,7 +31,7 @@ LLOYD = {"iterations": 20, "tolerance": 1e-4}
 def spec_of(phase: str, **changes) -> dict:
     """The recipe's run of a phase on a toy network and 96 images; `changes` are dotted keys with __ for the dot."""
     toy = {
-        "method": "atmc", "version": 1, "phase": phase, "dataset": "cifar10", "eps": "8/255", "seed": 7, "arch": "rn18", "width": 0.0625,
+        "method": "atmc", "version": 2, "phase": phase, "dataset": "cifar10", "eps": "8/255", "seed": 7, "arch": "rn18", "width": 0.0625,
         "data": {"source": "sample", "train": 96, "val": 20}, "attack": {"steps": 2}, "validate": {"steps": 2},
         "train": {"epochs": 2, "batch": 24, "milestones": [1]}, "sparsity": 0.9,
     }  # fmt: skip
