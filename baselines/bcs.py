@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from methods.core.architectures import shape_of
-from methods.networks.init import fan_in
+from methods.networks.init import fan_in, random_signs
 from methods.networks.resnet import Net
 from methods.pruning.masks import top_mask
 from methods.training.method import Method
@@ -179,7 +179,7 @@ class Bcs(Method):
             bias.data.zero_()
 
     def makers(self) -> dict[str, nn.Module]:
-        convs, draws, signs = self.net.convs(), self.draws("mask"), self.draws("signs")
+        convs, draws = self.net.convs(), self.draws("mask")
         self.sizes = [conv.weight.numel() for _, conv in convs]
         self.budget = int(self.keep * sum(self.sizes))
         cap = self.budget if self.options["cap_start"] else None
@@ -188,9 +188,8 @@ class Bcs(Method):
             shape = conv.weight.shape
             mask = torch.zeros(prod(shape))
             mask[torch.randperm(len(mask), generator=draws)[:count]] = 1
-            sign = torch.randint(2, shape, generator=signs).float() * 2 - 1
             theta = conv.weight.detach().abs() * mask.view(shape)
-            made[name] = Connections(theta, sign, binary=self.spec["precision"] == "binary")
+            made[name] = Connections(theta, random_signs(self.seed, name, shape), binary=self.spec["precision"] == "binary")
         return made
 
     def densities(self) -> list[float]:

@@ -1,4 +1,4 @@
-"""Initial weights and scores of a convolution, drawn from an explicit generator."""
+"""Initial weights and scores of a convolution: real numbers from an explicit generator, signs by the law of methods.core.signs."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from math import sqrt
 import torch
 from torch import Tensor
 
+from methods.core import signs
 from methods.core.errors import UserError
 
+SIGNED = ("binary", "signed_kc", "signed_constant", "xavier_constant")
 WEIGHTS = (
-    *("binary", "signed_kc", "signed_constant", "unsigned_constant", "xavier_constant"),
-    *("kaiming_normal", "kaiming_normal_fan_out", "kaiming_uniform", "xavier_normal", "default"),
+    *SIGNED,
+    *("unsigned_constant", "kaiming_normal", "kaiming_normal_fan_out", "kaiming_uniform", "xavier_normal", "default"),
 )
 SCORES = ("uniform", "fan_uniform")
 
@@ -29,8 +31,15 @@ def bias(shape: torch.Size, generator: torch.Generator) -> Tensor:
     return (torch.rand(shape[0], generator=generator) * 2 - 1) / sqrt(fan_in(shape))
 
 
-def weights(kind: str, shape: torch.Size, generator: torch.Generator, *, keep: float = 1.0) -> Tensor:
-    """Weights of one layer.
+def random_signs(seed: int, layer: str, shape: torch.Size) -> Tensor:
+    """+-1 in the shape of a layer, by the law of methods.core.signs."""
+    return torch.from_numpy(signs.signs(seed, layer, shape.numel())).float().view(shape)
+
+
+def weights(
+    kind: str, shape: torch.Size, generator: torch.Generator, *, keep: float = 1.0, stream: tuple[int, str] | None = None
+) -> Tensor:
+    """Weights of one layer; `stream`, the seed and the layer's name, says which signs the kinds in SIGNED have.
 
     binary: +-1. signed_kc: +-sqrt(2 / (fan_in * keep)), keep being the global kept fraction in every layer (the paper's text says the
     layer's own, its code does this). signed_constant, unsigned_constant, xavier_constant, kaiming_uniform, xavier_normal: those of RST's
@@ -50,16 +59,12 @@ def weights(kind: str, shape: torch.Size, generator: torch.Generator, *, keep: f
         return (torch.rand(shape, generator=generator) * 2 - 1) / sqrt(fan)
     if kind == "unsigned_constant":
         return torch.full(shape, sqrt(2 / fan))
-    signs = torch.randint(2, shape, generator=generator).float() * 2 - 1
-    if kind == "binary":
-        return signs
-    if kind == "signed_kc":
-        return signs * sqrt(2 / (fan * keep))
-    if kind == "signed_constant":
-        return signs * sqrt(2 / fan)
-    if kind == "xavier_constant":
-        return signs * xavier
-    raise UserError(f"unknown 'init.weights: {kind}'; allowed: {', '.join(WEIGHTS)}")
+    sizes = {"binary": 1.0, "signed_kc": sqrt(2 / (fan * keep)), "signed_constant": sqrt(2 / fan), "xavier_constant": xavier}
+    if kind not in sizes:
+        raise UserError(f"unknown 'init.weights: {kind}'; allowed: {', '.join(WEIGHTS)}")
+    if stream is None:
+        raise ValueError(f"weights of kind {kind} need a stream (seed, layer)")
+    return random_signs(*stream, shape) * sizes[kind]
 
 
 def scores(kind: str, shape: torch.Size, generator: torch.Generator, *, a: float) -> Tensor:

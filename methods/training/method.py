@@ -82,9 +82,9 @@ class Method:
 
     def initialise(self) -> None:
         """Draw the initial weights of the network's convolutions, and the classifier's bias where it has one (PyTorch's law)."""
-        draws = self.draws("weights")
-        for _, conv in self.net.convs():
-            conv.weight.data.copy_(init.weights(self.spec["init"]["weights"], conv.weight.shape, draws, keep=self.keep))
+        kind, draws = self.spec["init"]["weights"], self.draws("weights")
+        for name, conv in self.net.convs():
+            conv.weight.data.copy_(init.weights(kind, conv.weight.shape, draws, keep=self.keep, stream=(self.seed, name)))
         if (bias := self.net.head.bias) is not None:
             bias.data.copy_(init.bias(self.net.head.weight.shape, self.draws("bias")))
 

@@ -98,7 +98,7 @@ def rst_init(path: Path) -> list[Check]:
         checks.append(Check("fans", fans, EXACT, layer["name"]))
         for option, kind in LAWS.items():
             if option in recorded["weight_init"]:
-                weight = init.weights(kind, shape, generator(0, option, name), keep=keep_fraction(keep))
+                weight = init.weights(kind, shape, generator(0, option, name), keep=keep_fraction(keep), stream=(0, name))
                 law, note = recorded["weight_init"][option][layer["name"]]["law"], f"{option} {layer['name']}"
                 checks += law_checks("weights", weight, law, note)
         score = init.scores("fan_uniform", shape, generator(0, "scores", name), a=1.0)

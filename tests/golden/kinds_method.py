@@ -84,7 +84,7 @@ def init_stats(path: Path) -> list[Check]:
         draws, kind = generator(0, "init_stats", number), WEIGHTS[case["init"]]
         for layer in case["layers"]:
             shape, note = torch.Size(layer["shape"]), f"case {number} ({case['init']}), layer {layer['layer']}"
-            weight = init.weights(kind, shape, draws, keep=case.get("keep", 1.0))
+            weight = init.weights(kind, shape, draws, keep=case.get("keep", 1.0), stream=(number, str(layer["layer"])))
             checks += moments("weights", weight, layer["weight"], note, spread=0.71 if kind == "kaiming_normal" else 0.0)
             if "score" in layer:
                 score = init.scores("fan_uniform" if case["score_fan_scaling"] else "uniform", shape, draws, a=case["a"])

@@ -131,10 +131,11 @@ def test_realisation_equals_autograd_through_the_network():
 
 def test_initial_weights_and_scores():
     draws, shape = torch.Generator().manual_seed(0), torch.Size([64, 32, 3, 3])
-    assert init.weights("binary", shape, draws).unique().tolist() == [-1, 1]
-    constant = init.weights("signed_kc", shape, draws, keep=0.01).abs().unique()
+    assert init.weights("binary", shape, draws, stream=(0, "stem")).unique().tolist() == [-1, 1]
+    constant = init.weights("signed_kc", shape, draws, keep=0.01, stream=(0, "stem")).abs().unique()
     assert constant.tolist() == pytest.approx([(2 / (288 * 0.01)) ** 0.5])
-    assert init.weights("signed_constant", shape, draws, keep=0.01).abs().unique().tolist() == pytest.approx([(2 / 288) ** 0.5])
+    constant = init.weights("signed_constant", shape, draws, keep=0.01, stream=(0, "stem")).abs().unique()
+    assert constant.tolist() == pytest.approx([(2 / 288) ** 0.5])
     normal = init.weights("kaiming_normal", shape, draws)
     assert normal.std().item() == pytest.approx((2 / 288) ** 0.5, rel=0.03)
     scores = init.scores("fan_uniform", shape, draws, a=1)
