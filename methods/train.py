@@ -24,7 +24,7 @@ from methods.core import paths, sealed
 from methods.core.errors import UserError
 from methods.core.files import write
 from methods.core.run_spec import processes
-from methods.data.load import Data, load
+from methods.data.load import Data, load_of
 from methods.distributed.launch import gpus_per_run, launch
 from methods.distributed.world import ALONE, World, first_process, join, launched
 from methods.networks.model_file import load_tensors, save_model, save_tensors
@@ -65,11 +65,9 @@ def load_parent(out: Path, parent: str | None) -> dict[str, torch.Tensor] | None
 
 
 def load_data(spec: dict, root: Path | None, world: World = ALONE) -> Data:
-    settings = spec["data"]
-    caps = {part: settings.get(part) for part in ("train", "val")}
     # The processes of a run share the cores of their machine.
     workers = max(1, min(8, len(os.sched_getaffinity(0)) // world.size)) if world.size > 1 else None
-    return load(spec["dataset"], source=settings["source"], root=root, **caps, workers=workers)
+    return load_of(spec, root=root, workers=workers)
 
 
 def finished(out: Path, spec: dict) -> bool:

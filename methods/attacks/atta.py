@@ -1,9 +1,10 @@
 """FGSM with transferred perturbations (ATTA), the fast attacker of the paper.
 
-Each training image owns a perturbation canvas, four pixels larger on each side than the image, that lives as long as the run. A step cuts
-a random window from the padded image and the same window from its canvas, takes one signed gradient step, and writes the window back; flips
-and offsets are undone by writing through the indices that were read. Large images keep their canvas as 8x8 block means: 29x29 for a
-224x224 image, 10 092 bytes in place of 645 888; 1.25 GB for the 124 156 training images of ImageNet-100.
+Each training image owns a perturbation canvas, four pixels larger on each side than the image, that lives as long as the run (two pixels
+where images have 16x16: `methods.data.size.margin`). A step cuts a random window from the padded image and the same window from its canvas,
+takes one signed gradient step, and writes the window back; flips and offsets are undone by writing through the indices that were read.
+Large images keep their canvas as 8x8 block means: 29x29 for a 224x224 image, 10 092 bytes in place of 645 888; 1.25 GB for the 124 156
+training images of ImageNet-100.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from torch import Tensor, nn
 
 from methods.attacks.pgd import loss_and_sign
 from methods.data.part import Part, drawn, part_of
+from methods.data.size import margin
 
-PAD = 4  # pixels on each side; offsets 0..7 are drawn, 8 never, as in the official code
 FILL = 0.5  # grey padding of the image, where the loader's own augmentation pads with black
 POOL = 8
 LARGE = 160  # images taller than this keep a pooled canvas
@@ -27,7 +28,8 @@ class Canvas:
     def __init__(self, samples: int, shape: tuple[int, int, int], eps: float, *, generator: torch.Generator):
         self.samples = samples
         self.eps = eps
-        self.height, self.width = shape[1] + 2 * PAD, shape[2] + 2 * PAD
+        self.margin = margin(shape[1])  # pixels on each side
+        self.height, self.width = shape[1] + 2 * self.margin, shape[2] + 2 * self.margin
         self.pooled = shape[1] > LARGE
         self.visited = 0  # a pooled canvas is random, at full resolution, until its first use
         size = (samples, shape[0], self.height // POOL, self.width // POOL) if self.pooled else (samples, shape[0], self.height, self.width)
@@ -90,7 +92,8 @@ def atta_step(
     channel = torch.arange(x.shape[1], device=x.device).view(1, -1, 1, 1)
     window = (batch, channel, rows[:, None, :, None], columns[:, None, None, :])
     layout = torch.channels_last if x.is_contiguous(memory_format=torch.channels_last) else torch.contiguous_format
-    x = F.pad(x, (PAD,) * 4, value=FILL)[window].contiguous(memory_format=layout)
+    pad = (canvas.shape[2] - x.shape[2]) // 2
+    x = F.pad(x, (pad,) * 4, value=FILL)[window].contiguous(memory_format=layout)
     delta = canvas[window].contiguous(memory_format=layout)
     _, sign = loss_and_sign(net, x + delta, y, part)  # not clipped to [0, 1] before the gradient is taken
     delta = (delta + alpha * sign).clamp_(-eps, eps)
@@ -108,7 +111,7 @@ class Atta:
 
     def draw(self, count: int, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
         """Vertical and horizontal offsets and mirror bits of `count` windows."""
-        highs = (2 * PAD, 2 * PAD, 2)
+        highs = (2 * self.canvas.margin, 2 * self.canvas.margin, 2)  # of 0..8 the 8 is never drawn, as in the official code
 
         def draw(high: int) -> Tensor:
             return drawn(generator, count, lambda n: torch.randint(high, (n,), generator=generator, device=generator.device))

@@ -6,15 +6,19 @@ Normalisation constants are those of the paper's code; they are applied inside t
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from methods.core.errors import UserError
+
 
 @dataclass(frozen=True, kw_only=True)
 class Dataset:
-    """Facts of one data set: `image` is its side, `train` the images left after the 2 % validation split, per source."""
+    """Facts of one data set: `image` is its side, `sizes` the smaller ones that a Run may ask for (`data.size`), `train` the images left
+    after the 2 % validation split, per source."""
 
     title: str
     eps: str
     classes: int
     image: int
+    sizes: tuple[int, ...]
     mean: tuple[float, float, float]
     std: tuple[float, float, float]
     train: Mapping[str, int] = field(default_factory=dict)
@@ -25,6 +29,15 @@ class Dataset:
         """Images that a Run with these `data` settings trains on and validates on."""
         train = self.train[data["source"]]
         return min(train, data.get("train", train)), min(train // 49, data.get("val", train))  # 98 : 2
+
+    def side(self, data: Mapping) -> int:
+        """Side of the images that a Run with these `data` settings sees. The whole size is not named: it would name a Run twice."""
+        if "size" not in data:
+            return self.image
+        if data["size"] not in self.sizes:
+            allowed = ", ".join(map(str, self.sizes))
+            raise UserError(f"data.size={data['size']}: allowed for {self.title}: {allowed}; leave it out for {self.image}")
+        return data["size"]
 
 
 SOURCES = ("full", "sample", "stand-in")
@@ -37,6 +50,7 @@ DATASETS = {
         eps="8/255",
         classes=10,
         image=32,
+        sizes=(16,),
         mean=(0.4914, 0.4822, 0.4465),
         std=(0.2023, 0.1994, 0.2010),
         train={"full": 49000, "sample": 1960, "stand-in": 2008},
@@ -48,6 +62,7 @@ DATASETS = {
         eps="4/255",
         classes=100,
         image=32,
+        sizes=(16,),
         mean=(0.5071, 0.4867, 0.4408),
         std=(0.2675, 0.2565, 0.2761),
         train={"full": 49000, "stand-in": 2008},
@@ -59,6 +74,7 @@ DATASETS = {
         eps="2/255",
         classes=100,
         image=224,
+        sizes=tuple(range(64, 224, 32)),
         mean=(0.485, 0.456, 0.406),
         std=(0.229, 0.224, 0.225),
         train={"full": 124156, "stand-in": 502},

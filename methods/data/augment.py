@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-PADDING = 4
+from methods.data.size import margin
+
 AREA = (0.08, 1.0)  # RandomResizedCrop: share of the area kept ...
 RATIO = (3 / 4, 4 / 3)  # ... and aspect ratio, log-uniform; the usual ImageNet values
 
@@ -17,15 +18,16 @@ RATIO = (3 / 4, 4 / 3)  # ... and aspect ratio, log-uniform; the usual ImageNet 
 def crop_flip(images: Tensor, generator: torch.Generator) -> Tensor:
     """Zero-pad by 4, crop back to the old size at a random offset (0..8 each way), mirror with probability 1/2.
 
-    The CIFAR augmentation of the paper's code.
+    The CIFAR augmentation of the paper's code; images of 16x16 pixels are padded by 2.
     """
     count, channels, height, width = images.shape
-    down, right = torch.randint(0, 2 * PADDING + 1, (2, count), generator=generator).to(images.device)
+    pad = margin(height)
+    down, right = torch.randint(0, 2 * pad + 1, (2, count), generator=generator).to(images.device)
     flip = torch.randint(0, 2, (count,), generator=generator).bool().to(images.device)
     rows = down[:, None] + torch.arange(height, device=images.device)
     across = torch.arange(width, device=images.device)
     columns = right[:, None] + torch.where(flip[:, None], across.flip(0), across)
-    padded = F.pad(images, (PADDING,) * 4)
+    padded = F.pad(images, (pad,) * 4)
     where = rows[:, :, None] * padded.shape[3] + columns[:, None, :]
     where = where.view(count, 1, -1).expand(-1, channels, -1)
     return padded.flatten(2).gather(2, where).view(count, channels, height, width)

@@ -18,6 +18,7 @@ from methods.core.files import replacing, scratch_folder
 from methods.data import cifar_sources as sources
 from methods.data import sample
 from methods.data.hashing import require
+from methods.data.size import shrunk
 from methods.data.split import Pool, TensorSplit
 
 SHA256 = {
@@ -42,16 +43,16 @@ class Arrays:
     origin: str  # where they first came from, without the root
 
 
-def pool(name: str, *, title: str, root: Path) -> Pool:
-    """The whole data set."""
-    found = read(name, root)
-    return _pool(found.arrays, SHA256[name], found.origin, f"{title}: {{}} training and {{}} test images")
+def pool(name: str, *, title: str, root: Path, side: int) -> Pool:
+    """The whole data set, its images at `side`."""
+    whole = read(name, root)
+    return _pool(whole.arrays, SHA256[name], whole.origin, f"{title}: {{}} training and {{}} test images", side)
 
 
-def sample_pool() -> Pool:
-    """The sample of CIFAR-10 that ships with the project."""
+def sample_pool(side: int) -> Pool:
+    """The sample of CIFAR-10 that ships with the project, its images at `side`."""
     arrays, hashes = sample.read()
-    return _pool(arrays, hashes, "shipped with the project", "CIFAR-10 sample: first {} training and {} test images")
+    return _pool(arrays, hashes, "shipped with the project", "CIFAR-10 sample: first {} training and {} test images", side)
 
 
 def read(name: str, root: Path) -> Arrays:
@@ -63,9 +64,9 @@ def read(name: str, root: Path) -> Arrays:
         except UserError as error:
             print(f"warning: {error}; decoding anew", file=sys.stderr)
     copy = sources.local_copy(name, root)
-    found = _fetch(name, root) if copy is None else _verified(name, *sources.read(name, copy))
-    _keep(cache, found)
-    return found
+    arrays = _fetch(name, root) if copy is None else _verified(name, *sources.read(name, copy))
+    _keep(cache, arrays)
+    return arrays
 
 
 def _fetch(name: str, root: Path) -> Arrays:
@@ -91,11 +92,11 @@ def _verified(name: str, arrays: dict[str, np.ndarray], where: str) -> Arrays:
     return Arrays(arrays=arrays, origin=Path(where).name)
 
 
-def _keep(cache: Path, found: Arrays) -> None:
+def _keep(cache: Path, whole: Arrays) -> None:
     """Store the decoded arrays; a root that cannot be written costs later loads time, nothing else."""
     try:
         with replacing(cache) as temporary, temporary.open("wb") as file:
-            np.savez(file, origin=np.array(found.origin), **found.arrays)
+            np.savez(file, origin=np.array(whole.origin), **whole.arrays)
     except OSError as error:
         print(f"warning: {cache}: no decoded copy kept ({error})", file=sys.stderr)
 
@@ -111,12 +112,12 @@ def _open(name: str, cache: Path) -> Arrays:
     return Arrays(arrays=arrays, origin=origin)
 
 
-def _pool(arrays: dict[str, np.ndarray], hashes: Mapping[str, str], origin: str, label: str) -> Pool:
+def _pool(arrays: dict[str, np.ndarray], hashes: Mapping[str, str], origin: str, label: str, side: int) -> Pool:
     def split(part: str, index: np.ndarray | slice) -> TensorSplit:
         images = arrays[f"{part}_images"]
         return TensorSplit(
             torch.from_numpy(arrays[f"{part}_labels"][index]),
-            lambda: torch.from_numpy(np.ascontiguousarray(images[index].transpose(0, 3, 1, 2))),
+            lambda: shrunk(torch.from_numpy(np.ascontiguousarray(images[index].transpose(0, 3, 1, 2))), side),
         )
 
     return Pool(

@@ -15,6 +15,6 @@ def sha256(array: np.ndarray) -> str:
 
 def require(array: np.ndarray, expected: str, where: Path | str) -> None:
     """Raise unless the decoded contents of the file `where` have the expected SHA-256."""
-    found = sha256(array)
-    if found != expected:
-        raise UserError(f"{where}: contents differ from the original (SHA-256 {found}, expected {expected}); fetch it again")
+    actual = sha256(array)
+    if actual != expected:
+        raise UserError(f"{where}: contents differ from the original (SHA-256 {actual}, expected {expected}); fetch it again")

@@ -48,9 +48,10 @@ def load(
     train: int | None = None,
     val: int | None = None,
     workers: int | None = None,
-    image_size: int | None = None,
+    size: int | None = None,
 ) -> Data:
-    """A data set; `train` and `val` cap the splits, `workers` (processes) and `image_size` concern ImageNet-100."""
+    """A data set; `train` and `val` cap the splits, `size` is the side of smaller images than its own, `workers` (processes) are those that
+    decode ImageNet-100."""
     facts = DATASETS.get(name)
     if facts is None:
         raise UserError(f"dataset={name!r} is unknown; allowed: {', '.join(DATASETS)}")
@@ -59,38 +60,43 @@ def load(
     for key, cap in (("train", train), ("val", val)):
         if cap is not None and cap < 1:
             raise UserError(f"data.{key}={cap}: a cap is at least 1; leave it out for all images")
-    size = facts.image if image_size is None else image_size
-    if size < 8 or (name != "imagenet100" and size != facts.image):
-        allowed = "at least 8" if name == "imagenet100" else str(facts.image)
-        raise UserError(f"image_size={size}: allowed for {name}: {allowed}")
-    pool = _pool(name, source, facts, root=ROOT if root is None else Path(root), size=size, workers=workers)
+    side = facts.side({} if size in (None, facts.image) else {"size": size})
+    pool = _pool(name, source, facts, root=ROOT if root is None else Path(root), side=side, workers=workers)
     train_index, val_index = (index[:cap] for index, cap in zip(split_indices(pool.count), (train, val), strict=True))
+    small = "" if side == facts.image else f", at {side}x{side} pixels"
     capped = "" if train is None and val is None else f" (training on {len(train_index)}, validating on {len(val_index)})"
-    identity = [name, source, size, dict(pool.sha256), len(train_index), len(val_index)]
+    identity = [name, source, side, dict(pool.sha256), len(train_index), len(val_index)]
     return Data(
         name=name,
         source=source,
         classes=facts.classes,
-        shape=(3, size, size),
+        shape=(3, side, side),
         mean=facts.mean,
         std=facts.std,
         train=pool.pick(train_index),
         val=pool.pick(val_index),
         test=pool.test,
-        label=pool.label + capped,
+        label=pool.label + small + capped,
         fingerprint=hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest(),
         origin=pool.origin,
         sha256=pool.sha256,
     )
 
 
-def _pool(name: str, source: str, facts: Dataset, *, root: Path, size: int, workers: int | None) -> Pool:
+def load_of(spec: Mapping, *, root: Path | None = None, workers: int | None = None) -> Data:
+    """The data that a Run names in `dataset` and `data`: what it is trained on, and what its network is evaluated on."""
+    settings = spec["data"]
+    caps = {key: settings.get(key) for key in ("train", "val", "size")}
+    return load(spec["dataset"], source=settings["source"], root=root, workers=workers, **caps)
+
+
+def _pool(name: str, source: str, facts: Dataset, *, root: Path, side: int, workers: int | None) -> Pool:
     if source == "stand-in":
-        return stand_in.pool(name, title=facts.title, classes=facts.classes, size=size)
+        return stand_in.pool(name, title=facts.title, classes=facts.classes, image=facts.image, side=side)
     if source == "sample":
         if name != "cifar10":
             raise UserError(f"data.source='sample' exists for cifar10 only; allowed for {name}: full, stand-in")
-        return cifar.sample_pool()
+        return cifar.sample_pool(side)
     if name == "imagenet100":
-        return imagenet.pool(root, size=size, workers=workers)
-    return cifar.pool(name, title=facts.title, root=root)
+        return imagenet.pool(root, size=side, workers=workers)
+    return cifar.pool(name, title=facts.title, root=root, side=side)

@@ -27,10 +27,10 @@ class Part(NamedTuple):
 
     def whole(self, own: Tensor) -> Tensor:
         """The tensor of the whole batch, from what each process has for its part."""
-        found = own.new_zeros((self.total, *own.shape[1:]))
-        found[self.start : self.stop] = own
-        dist.all_reduce(found)
-        return found
+        batch = own.new_zeros((self.total, *own.shape[1:]))
+        batch[self.start : self.stop] = own
+        dist.all_reduce(batch)
+        return batch
 
 
 class PartDraws(torch.Generator):

@@ -10,23 +10,26 @@ import numpy as np
 import torch
 
 from methods.data.hashing import sha256
+from methods.data.size import shrunk
 from methods.data.split import Pool, TensorSplit
 
 GRID = 4  # a pattern has 4 x 4 random colours, blended in between
 SMALL, LARGE = (2048, 1024), (512, 256)  # training and test images at 32 pixels, and above
 
 
-def pool(name: str, *, title: str, classes: int, size: int) -> Pool:
-    """The stand-in for the data set `name`. An image is made when its split is first looked at, and only then."""
-    count, tests = SMALL if size <= 32 else LARGE
+def pool(name: str, *, title: str, classes: int, image: int, side: int) -> Pool:
+    """The stand-in for the data set `name`, whose images have the side `image`, at `side`: small ones shrunk as real ones are, large ones
+    made at it. An image is made when its split is first looked at, and only then."""
+    small = image <= 32
+    count, tests = SMALL if small else LARGE
     shape = (classes, 3, GRID, GRID)
     colours = _noise(f"stand-in {name}", int(np.prod(shape))).reshape(shape)
 
     def images(part: str, index: np.ndarray) -> np.ndarray:
-        return _images(f"{name} {part}", index, index % classes, colours, size)
+        return _images(f"{name} {part}", index, index % classes, colours, image if small else side)
 
     def split(part: str, index: np.ndarray) -> TensorSplit:
-        return TensorSplit(torch.from_numpy(index % classes), lambda: torch.from_numpy(images(part, index)))
+        return TensorSplit(torch.from_numpy(index % classes), lambda: shrunk(torch.from_numpy(images(part, index)), side))
 
     return Pool(
         count=count,

@@ -49,6 +49,7 @@ def parser(description: str) -> argparse.ArgumentParser:
     file.add_argument("--fold", action="store_true", help="with --net: fold batch norms (faster; not for randomised networks)")
     file.add_argument("--dataset", required=True, choices=list(RADII))
     file.add_argument("--source", default="full", choices=SOURCES, help="default full")
+    file.add_argument("--size", type=int, metavar="SIDE", help="side of smaller images than the data set's own, for instance 16")
     file.add_argument("--attack", default="standard", help="standard, pgd, clean, or JSON of a custom attack; default standard")
     file.add_argument("--eps", help=f"radius, for instance 8/255; default {', '.join(f'{e} ({d})' for d, e in RADII.items())}")
     file.add_argument("--norm", default="Linf", choices=eval_spec.NORMS)
@@ -80,7 +81,7 @@ def _data_root(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """One shard of a Run's evaluation."""
-    from methods.data.load import load
+    from methods.data.load import load_of
     from methods.networks.model_file import load_model
 
     spec = eval_spec.parse(options.spec)
@@ -93,8 +94,7 @@ def run(options: argparse.Namespace) -> None:
     path = options.run / paths.MODEL
     model = sealed.require(path, manifest.get("model_sha256"))
     net = load_model(path)
-    wanted = trained["data"]
-    data = load(trained["dataset"], source=wanted["source"], root=options.data_root, train=wanted.get("train"), val=wanted.get("val"))
+    data = load_of(trained, root=options.data_root)
     value, finish = shard_result(net, data, spec, shard, model=model, work=options.out.parent / paths.BLOCKS)
     sealed.write(options.out, value)
     finish()
@@ -158,7 +158,7 @@ def evaluate_file(options: argparse.Namespace) -> None:
         }
     )
     net = read_network(options.model, options.net, fold=options.fold)
-    data = load(options.dataset, source=options.source, root=options.data_root)
+    data = load(options.dataset, source=options.source, root=options.data_root, size=options.size)
     work = options.out and options.out.with_name(f".{options.out.name}.blocks")
     value, finish = shard_result(net, data, spec, (1, 1), model=sealed.file_hash(options.model), work=work)
     blocks = [eval_result.read_block(block) for block in value["blocks"]]

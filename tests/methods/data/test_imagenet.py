@@ -14,7 +14,7 @@ from methods.data.load import load, split_indices
 from methods.data.split import Batch
 from methods.data.torchvision_shim import torchvision
 
-SIZE = 32  # of the crops; the photographs are larger
+SIZE = 64  # of the crops; the photographs are larger
 ODD = {"L": 60, "CMYK": (0, 128, 255, 10), "RGBA": (200, 10, 30, 128), "P": 3}  # forms other than RGB
 
 
@@ -93,11 +93,11 @@ def test_the_test_transform_is_resize_and_centre_crop(photographs):
 
 
 def test_every_kind_of_picture_becomes_rgb(photographs):
-    test = load("imagenet100", root=photographs, workers=0, image_size=SIZE).test
+    test = load("imagenet100", root=photographs, workers=0, size=SIZE).test
     odd = [i for i, path in enumerate(test.paths) if path.name.startswith("odd")]
     images = test.gather(torch.tensor(odd))
     assert images.shape == (4, 3, SIZE, SIZE)
-    colours = {test.paths[i].stem: (image[:, 16, 16] * 255).round().tolist() for i, image in zip(odd, images, strict=True)}
+    colours = {test.paths[i].stem: (image[:, 32, 32] * 255).round().tolist() for i, image in zip(odd, images, strict=True)}
     assert colours["odd_L"] == [60, 60, 60]
     assert colours["odd_RGBA"] == [200, 10, 30]
     cyan_free, _, blue = colours["odd_CMYK"][0], colours["odd_CMYK"][1], colours["odd_CMYK"][2]
@@ -107,7 +107,7 @@ def test_every_kind_of_picture_becomes_rgb(photographs):
 
 @pytest.mark.parametrize("augment", ["none", "resized_crop_flip"])
 def test_batches_do_not_depend_on_workers_or_on_where_the_epoch_is_resumed(photographs, augment):
-    alone, helped = (load("imagenet100", root=photographs, train=50, workers=n, image_size=SIZE).train for n in (0, 2))
+    alone, helped = (load("imagenet100", root=photographs, train=50, workers=n, size=SIZE).train for n in (0, 2))
     options = {"batch": 16, "seed": 11, "epoch": 1, "augment": augment}
     torch.manual_seed(5)
     state = torch.get_rng_state()
@@ -127,7 +127,7 @@ def test_batches_do_not_depend_on_workers_or_on_where_the_epoch_is_resumed(photo
 
 
 def test_random_crops_differ_between_epochs_and_samples(photographs):
-    train = load("imagenet100", root=photographs, train=50, workers=0, image_size=SIZE).train
+    train = load("imagenet100", root=photographs, train=50, workers=0, size=SIZE).train
 
     def crops(**options):
         images = torch.empty(50, 3, SIZE, SIZE)
@@ -192,7 +192,7 @@ def test_an_unreadable_photograph_is_named(broken, workers, damage):
     content = file.read_bytes()
     file.unlink()
     file.write_bytes({"truncated": content[: len(content) // 2], "empty": b"", "text": b"moved permanently"}[damage])
-    test = load("imagenet100", root=broken, workers=workers, image_size=SIZE).test
+    test = load("imagenet100", root=broken, workers=workers, size=SIZE).test
     with pytest.raises(UserError) as caught:
         list(test.batches(batch=16))
     assert str(caught.value).startswith(f"{file}: unreadable or truncated image (")

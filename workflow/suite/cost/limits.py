@@ -42,6 +42,7 @@ def minutes(seconds: float, suite: Suite, attempt: int) -> int:
 def megabytes(spec: Mapping, scale: Scale, attempt: int, *, images: int) -> int:
     """Of the host: the data set, the network with its gradients and momentum, and on a CPU the feature maps of `images` at once."""
     net, data = work.network(spec), DATASETS[spec["dataset"]]
-    pictures = 3 * data.image**2 * 1e-6 * max(data.train.values()) if data.image <= 32 else 4000  # large ones are read as needed
+    # Small pictures are all in memory, at their whole size until they are shrunk; large ones are read as needed.
+    pictures = 3 * data.image**2 * 1e-6 * max(data.train.values()) if data.image <= 32 else 4000
     maps = 0 if scale.require_gpu else 3 * FLOAT * net.elements * images
     return attempt * math.ceil((3 if scale.require_gpu else 1) * HOST_MB + pictures + 8 * FLOAT * net.weights + maps)

@@ -30,7 +30,7 @@ class Work:
 def network(spec: Mapping) -> Network:
     """The network of a Run."""
     data = DATASETS[spec["dataset"]]
-    return architectures.network(spec, classes=data.classes, image=data.image)
+    return architectures.network(spec, classes=data.classes, image=data.side(spec.get("data", {})))
 
 
 def passes(net: Network, count: float, *, images: float, batches: float) -> Work:

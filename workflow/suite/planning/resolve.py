@@ -53,6 +53,7 @@ def resolve(recipe: Recipe, cell: Mapping, *, scale: Scale, seed: int, root: Pat
     for key in ignored:
         drop(spec, key)
     _at_scale(spec, recipe, scale, root)
+    DATASETS[spec["dataset"]].side(spec["data"])  # refuses a size that the data set does not have
     if spec.get("eps") == 0 or get(spec, "attack.name") == "none":
         spec["attack"] = {"name": "none"}  # at radius 0 every attack returns the clean batch: one Run, not several
     missing = [key for key in REQUIRED if get(spec, key) is None and key not in ignored]
