@@ -68,7 +68,8 @@ def pgd(
     """PGD on the cross-entropy.
 
     pick="worst" is the paper's attacker: of the `steps` *evaluated* points (the start among them) each sample takes the one of highest
-    loss, of equal ones the first; the point after the last step is never looked at, so the last backward pass is not run. pick="last" returns that last point.
+    loss, of equal ones the first; the point after the last step is never looked at, so the last backward pass is not run. pick="last"
+    returns that last point.
     """
     if eps == 0:
         return x

@@ -14,6 +14,7 @@ PICTURES = ("png", "pdf")
 
 # Names inside the folder of a Run.
 SPEC, HISTORY, MODEL, HANDOVER = "spec.json", "history.jsonl", "model.safetensors", "handover.safetensors"
+COMPACT = "network.rbs"
 MANIFEST = "train.json"  # written last: its presence says that the Run is complete
 STATE, PROGRESS = "state", "progress.json"
 BLOCKS = "blocks"  # unfinished parts of an evaluation, beside its shards
@@ -42,6 +43,16 @@ def model(run: str = "{run}") -> str:
 def handover(run: str = "{run}") -> str:
     """What a Run leaves to those that start from it."""
     return f"{run_folder(run)}/{HANDOVER}"
+
+
+def spec(run: str = "{run}") -> str:
+    """Everything that the Run is, as JSON."""
+    return f"{run_folder(run)}/{SPEC}"
+
+
+def compact(run: str = "{run}") -> str:
+    """The deployable network in a few kilobytes, where it can be packed; the dense model file follows from it."""
+    return f"{run_folder(run)}/{COMPACT}"
 
 
 def history(run: str = "{run}") -> str:

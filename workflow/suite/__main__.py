@@ -74,6 +74,12 @@ def _parser() -> argparse.ArgumentParser:
     diff.add_argument("sets", nargs="*", metavar="A B", help="two of: a scale, a .parquet frame, a folder that holds results/")
     diff.add_argument("--table", help="only this table")
     diff.add_argument("--strict", action="store_true", help="exit code 1 unless every number is reproduced")
+    add("export", _export, "Finished Runs of a scale as one archive with checksums: networks, manifests, histories, outcomes.").add_argument(
+        "archive", type=Path, help="the .zip to write"
+    )
+    add("import", _import, "Put the Runs of an exported archive in their places; nothing of your own is overwritten.").add_argument(
+        "archive", type=Path, help="a .zip that `export` wrote"
+    )
     add("claims", _claims, "The paper's claims, tested on its numbers and on ours.")
     return parser
 
@@ -187,6 +193,19 @@ def _diff(planned: plan.Plan, options: argparse.Namespace) -> tuple[str, int]:
         found = compare.compare(planned, options.directory, table)
         text = diff_text.of_plan(planned, found, made_by=made_by())
     return text, int(options.strict and not compare.reproduced(found))
+
+
+def _export(planned: plan.Plan, options: argparse.Namespace) -> str:
+    from workflow.suite.results import archive
+
+    count = archive.export(planned, options.directory, options.archive)
+    return f"{count} finished Runs of scale {planned.scale.name} -> {options.archive} ({options.archive.stat().st_size / 1e6:.1f} MB)"
+
+
+def _import(planned: plan.Plan, options: argparse.Namespace) -> str:
+    from workflow.suite.results import archive
+
+    return f"{archive.unpack(options.archive, options.directory)} Runs from {options.archive}; `status` says what they are part of"
 
 
 def _claims(planned: plan.Plan, options: argparse.Namespace) -> str:

@@ -1,0 +1,100 @@
+"""A set of finished Runs as one archive: networks, manifests, histories and per-image outcomes, with a checksum for every file.
+
+What is in it is what a reader of the numbers needs, and nothing that can be made from it: no dense model files, no saved states.
+Members are written in order and without dates, so that equal results give equal archives.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from methods.core import files, paths, sealed
+from methods.core.errors import UserError
+from workflow.suite.planning.plan import Plan
+
+INDEX = "index.json"
+FORMAT = 1
+LARGEST = 64 * 2**20  # bytes of one member; everything that is exported is far smaller
+EPOCH = (1980, 1, 1, 0, 0, 0)
+
+
+def finished_files(plan: Plan, folder: Path) -> Iterator[str]:
+    """The files of every finished Run of a plan that belong in a set, relative to the folder of results."""
+    for run in plan.runs:
+        if not (folder / paths.train_manifest(run)).is_file():
+            continue
+        names = [paths.train_manifest(run), paths.history(run), paths.spec(run), paths.compact(run)]
+        if chosen := plan.evaluations.get(run):
+            shards = [paths.shard(run, chosen.id, k, chosen.shards) for k in range(1, chosen.shards + 1)]
+            names += [paths.evaluation(run, chosen.id), *shards]
+        yield from (name for name in names if (folder / name).is_file())
+
+
+def export(plan: Plan, folder: Path, archive: Path) -> int:
+    """Write the archive; returns how many Runs are in it. Damaged files are refused, not exported."""
+    names = list(finished_files(plan, folder))
+    if not names:
+        raise UserError(f"no Run of scale '{plan.scale.name}' is finished under {folder.resolve()}; nothing to export")
+    contents = {name: _checked(folder / name) for name in names}
+    index = {
+        "format": FORMAT,
+        "scale": plan.scale.name,
+        "files": {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()},
+    }
+    with files.replacing(archive) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as target:
+        for name, content in [(INDEX, json.dumps(index, indent=1, sort_keys=True).encode()), *contents.items()]:
+            target.writestr(zipfile.ZipInfo(name, EPOCH), content, zipfile.ZIP_DEFLATED)
+    return sum(name.endswith(f"/{paths.MANIFEST}") for name in names)
+
+
+def unpack(archive: Path, folder: Path) -> int:
+    """Put the files of an archive in their places; returns how many Runs came. A file that is there with other contents is refused.
+
+    Everything is checked before anything is written.
+    """
+    try:
+        with zipfile.ZipFile(archive) as source:
+            index = json.loads(_member(source, INDEX, archive))
+            contents = {name: _member(source, name, archive) for name in _listed(index, archive)}
+    except (OSError, zipfile.BadZipFile, ValueError) as error:
+        raise UserError(f"{archive}: is not an archive of results ({error}); export it again") from None
+    for name, content in contents.items():
+        if hashlib.sha256(content).hexdigest() != index["files"][name]:
+            raise UserError(f"{archive}: {name} does not have the SHA-256 of the index; the archive is damaged, export it again")
+        if (folder / name).is_file() and (folder / name).read_bytes() != content:
+            raise UserError(f"{folder / name}: is there already with other contents; move it away, or import into another folder")
+    # Manifests last: a folder with a manifest is complete.
+    for name in sorted(contents, key=lambda name: (name.endswith(f"/{paths.MANIFEST}"), name)):
+        files.write(folder / name, contents[name])
+    return sum(name.endswith(f"/{paths.MANIFEST}") for name in contents)
+
+
+def _checked(path: Path) -> bytes:
+    if path.suffix == ".json" and path.name != paths.SPEC:
+        sealed.read(path)
+    return path.read_bytes()
+
+
+def _member(source: zipfile.ZipFile, name: str, archive: Path) -> bytes:
+    try:
+        size = source.getinfo(name).file_size
+    except KeyError:
+        raise UserError(f"{archive}: has no member '{name}'; it is not an archive of results, or incomplete") from None
+    if size > LARGEST:
+        raise UserError(f"{archive}: member '{name}' claims {size} bytes, more than any file of a Run has; it is not opened")
+    return source.read(name)
+
+
+def _listed(index: object, archive: Path) -> list[str]:
+    """The names in an index, each a plain place below the folder of Runs."""
+    if not isinstance(index, dict) or index.get("format") != FORMAT or not isinstance(index.get("files"), dict):
+        raise UserError(f"{archive}: its index is not one of format {FORMAT}; it was made by another version of the suite")
+    for name in index["files"]:
+        place = PurePosixPath(name)
+        if place.is_absolute() or ".." in place.parts or place.parts[:2] != PurePosixPath(paths.run_folder("x")).parts[:2]:
+            raise UserError(f"{archive}: '{name}' does not lie below {paths.RESULTS}/runs; nothing was imported")
+    return list(index["files"])
