@@ -74,7 +74,7 @@ def _parser() -> argparse.ArgumentParser:
     diff.add_argument("sets", nargs="*", metavar="A B", help="two of: a scale, a .parquet frame, a folder that holds results/")
     diff.add_argument("--table", help="only this table")
     diff.add_argument("--strict", action="store_true", help="exit code 1 unless every number is reproduced")
-    add("export", _export, "Finished Runs of a scale as one archive with checksums: networks, manifests, histories, outcomes.").add_argument(
+    add("export", _export, "Finished Runs of a scale as one archive with checksums: networks, manifests, outcomes.").add_argument(
         "archive", type=Path, help="the .zip to write"
     )
     add("import", _import, "Put the Runs of an exported archive in their places; nothing of your own is overwritten.").add_argument(
