@@ -4,13 +4,14 @@ import copy
 import dataclasses
 import re
 
+import numpy as np
 import pytest
 
 from methods.core import paths
 from methods.core.architectures import ARCHS
 from methods.networks.resnet import build
 from workflow.suite.paper import closed_tables, resnet, theory
-from workflow.suite.paper.audit import numbers, report, words
+from workflow.suite.paper.audit import algorithms, numbers, report, words
 from workflow.suite.paper.claims import evidence
 
 
@@ -76,10 +77,41 @@ def test_captions_against_rows(paper):
 
 
 def test_formulas_against_arithmetic(paper):
-    found = words.formulas(paper)
-    assert len(found) == 5 and "1.0942, above 1" in found[0] and "3527 of its 1728" in found[1] and "not [23, 25, 27, 28]" in found[2]
+    lines = words.formulas(paper)
+    assert len(lines) == 7
+    for line, part in zip(lines[:4], ("1.0942, above 1", "3527 of its 1728", "not [23, 25, 27, 28]", "1.60 at r = 0.99"), strict=True):
+        assert part in line
+    assert "has the softmax of the label where that of the logit itself belongs" in lines[4]
     turned = reprinted(paper, lambda facts: facts["random_pruning"].update(empty_kernel_exponent_sign=-1))
-    assert len(words.formulas(turned)) == 4
+    assert len(words.formulas(turned)) == 6
+    right = reprinted(paper, lambda facts: facts["normalised_gradient"].update(softmax_of="logit"))
+    assert words.formulas(right) == [line for line in lines if "softmax" not in line]
+
+
+def test_the_gradient_below_a_norm_by_hand():
+    # Label 0, logit 1 of the case: softmax of (1.4, -0.2, 1.875) over deviation 1.5, against the label's softmax over the same.
+    chances = np.exp([1.4, -0.2, 1.875]) / np.exp([1.4, -0.2, 1.875]).sum()
+    printed = max(
+        abs(chances[label] - chances[j]) / deviation for label in range(3) for j, deviation in enumerate((0.5, 1.5, 0.8)) if j != label
+    )
+    assert theory.normalised_gradient_error("label") == pytest.approx(printed, abs=1e-8)
+    assert theory.normalised_gradient_error("logit") < 1e-8
+
+
+def test_algorithms_as_they_stand(paper):
+    lines = algorithms.algorithms(paper)
+    assert [line.split(" adds")[0] for line in lines[:2]] == ["Algorithm 1", "Algorithm 2"]
+    assert "updates the scores after the loop over mini-batches" in lines[2]
+    assert len(lines) == 6
+
+    def repair(facts):
+        for algorithm in facts["algorithms"]:
+            algorithm["attack"]["direction"] = "sign"
+            algorithm["update"]["inside"] = ["batches"]
+            algorithm["loops"]["examples"] = "batch size"
+            algorithm.pop("stored", None)
+
+    assert algorithms.algorithms(reprinted(paper, repair)) == []
 
 
 def test_suspicious_numbers(paper):
@@ -91,10 +123,21 @@ def test_suspicious_numbers(paper):
 
 def test_the_report_is_generated_from_all_finders(paper):
     text = report.markdown(paper, made_by="x")
-    assert "## Sentences that tables or arithmetic falsify (36)" in text
+    assert "## Sentences that tables or arithmetic falsify (31)" in text
+    assert "## Vague words that do not hold at our threshold (5)" in text
+    assert "43 marks are right" in text
+    assert "2 in `bn_ablation`" in text
     assert "61 of 61 cells" in text and "58 of 58 cells" in text and "57 of 57" in text
     other = report.markdown(changed(paper, **{"main_comparison.at.imagenet100-fp": 53.91}), made_by="x")
     assert "56 of 57" in other
+
+
+def test_a_moved_mark_of_any_table_is_seen(paper):
+    cells = paper.cells.copy()
+    cells.loc["bn_ablation.a01.no-lbn", "mark"] = None
+    (line,) = (line for line in words.checked(dataclasses.replace(paper, cells=cells)) if "marks" in line)
+    assert "42 marks are right" in line
+    assert line.endswith("1 wrong or missing")
 
 
 def test_layers_and_shares_are_those_of_the_trained_networks(paper):

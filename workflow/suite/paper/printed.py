@@ -10,7 +10,7 @@ from workflow.suite.planning.config import CONFIG
 
 KEYS = frozenset(
     {"network", "headline", "small_networks", "complexity", "random_pruning", "last_layer", "kept_in_conv1", "times_parameters"}
-    | {"wide_network", "pictures", "small_row", "captions", "settings"}
+    | {"wide_network", "pictures", "small_row", "captions", "settings", "normalised_gradient", "algorithms"}
 )
 
 

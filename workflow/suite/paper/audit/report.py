@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from workflow.suite.paper.audit import numbers, words
+from workflow.suite.paper.audit import algorithms, numbers, words
 from workflow.suite.paper.claims.evidence import Paper
 
 SECTIONS: dict[str, Callable[[Paper], list[str]]] = {
@@ -11,7 +11,9 @@ SECTIONS: dict[str, Callable[[Paper], list[str]]] = {
     "Rows that differ in more than they say": numbers.mixed_scales,
     "Captions against rows": words.captions,
     "Formulas against arithmetic": words.formulas,
+    "Algorithms as they stand": algorithms.algorithms,
     "Sentences that tables or arithmetic falsify": words.false_claims,
+    "Vague words that do not hold at our threshold": words.vague_claims,
     "Suspicious: equal numbers in one column": numbers.twins,
     "Suspicious: binary above full precision": numbers.binary_above_full,
     "Suspicious: a small network above the full one": numbers.small_above_full,

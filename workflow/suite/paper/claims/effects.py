@@ -2,10 +2,9 @@
 
 from workflow.suite.paper.claims.claim import Claim, Finding, claim
 from workflow.suite.paper.claims.evidence import Evidence, NoVerdict
-from workflow.suite.paper.claims.select import COMPLETE, MAIN, OURS, ROBUST, counted, effects, signed
+from workflow.suite.paper.claims.select import COMPARABLE, COMPLETE, MAIN, OURS, ROBUST, counted, effects, signed, within
 
 SPECIAL = ("RST", *OURS)
-COMPETITIVE = 2.0  # points; our threshold
 
 
 def lbn(e: Evidence, tables=ROBUST, **equal: object):
@@ -114,12 +113,13 @@ def trades(e: Evidence, precision: str):
     "C59",
     "D.2.2",
     "TRADES is competitive in full precision",
-    f"at most {COMPETITIVE:g} points below AT in every full-precision cell of the complete table",
+    f"at most {COMPARABLE:g} points below AT in every full-precision cell of the complete table",
     reading="vague",
 )
 def trades_competes(e: Evidence) -> Finding:
-    found = trades(e, "fp")
-    return counted(found, found >= -COMPETITIVE)
+    gain = trades(e, "fp")
+    holds, limit = within(-gain)
+    return holds, f"{counted(gain, gain >= -COMPARABLE)[1]}; {limit}"
 
 
 @claim("C60", "D.2.2", "TRADES degrades with binary weights", "below AT in every binary cell of the complete table")

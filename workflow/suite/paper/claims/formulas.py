@@ -141,11 +141,16 @@ def factor_is_large(e: Evidence) -> Finding:
     return found[e.printed["headline"]["sparsity"]] >= MUCH, ", ".join(f"r={r}: {value:.2f}" for r, value in found.items())
 
 
-@claim("C90", "A.3", "Binary weights scale a last layer of 512 inputs by 16", "sqrt(512 (1 - r) / 2) at r = 0.99 rounds to 16")
+@claim(
+    "C90",
+    "A.3",
+    "Binary weights scale a last layer of 512 inputs by 16, against a Kaiming constant",
+    "sqrt(512 / 2) rounds to 16; the sentence names no r",
+)
 def factor_is_16(e: Evidence) -> Finding:
-    facts = e.printed["last_layer"]
-    value = theory.logit_factor(facts["neurons"], e.printed["headline"]["sparsity"])
-    return round(value) == facts["scale"], f"{value:.2f}; without pruning {theory.logit_factor(facts['neurons'], 0):.0f}"
+    facts, rate = e.printed["last_layer"], e.printed["headline"]["sparsity"]
+    dense, sparse = theory.logit_factor(facts["neurons"], 0.0), theory.logit_factor(facts["neurons"], rate)
+    return round(dense) == facts["scale"], f"{dense:.2f}; against the signed constant of 3.3, which knows r, {sparse:.2f} at r = {rate}"
 
 
 @claim(

@@ -6,17 +6,21 @@ from workflow.suite.paper.claims.select import CLEAN, COMPLETE, MAIN, OTHER_NETS
 from workflow.suite.tables import marks
 
 
+def mark_counts(e: Evidence, table: str) -> tuple[int, int]:
+    """How many marks of a table stand where its rule wants them, and how many are wrong or missing."""
+    numbers = e.numbers(table=table)
+    due = marks.best(e.tables[table], numbers.set_index(["row", "column"])["value"].to_dict())
+    marked = numbers.dropna(subset="mark").set_index(["row", "column"])["mark"].to_dict()
+    right = sum(due.get(place) == mark for place, mark in marked.items())
+    return right, len(set(marked) | set(due)) - right
+
+
 def marked(id: str, where: str, text: str, rule: str, *tables: str) -> Claim:
     @claim(id, where, text, rule)
     def test(e: Evidence) -> Finding:
         e.print_only()
-        right = wrong = 0
-        for name in tables:
-            found = e.numbers(table=name)
-            due = marks.best(e.tables[name], found.set_index(["row", "column"])["value"].to_dict())
-            printed = found.dropna(subset="mark").set_index(["row", "column"])["mark"].to_dict()
-            agree = {key for key in printed if due.get(key) == printed[key]}
-            right, wrong = right + len(agree), wrong + len(set(printed) | set(due)) - len(agree)
+        counts = [mark_counts(e, name) for name in tables]
+        right, wrong = (sum(count[i] for count in counts) for i in (0, 1))
         return wrong == 0, f"{right} marks are right, {wrong} wrong or missing"
 
     return test

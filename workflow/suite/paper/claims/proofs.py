@@ -1,6 +1,7 @@
 """Claims that the paper argues mathematically, tried on small cases: scale invariance, gradients, the two theorems."""
 
 from collections import defaultdict
+from collections.abc import Iterator
 from itertools import combinations, combinations_with_replacement, product
 from math import comb, prod
 
@@ -98,23 +99,51 @@ def theorems(e: Evidence) -> Finding:
     return broken == 0, f"{broken} violations in {seen} optima"
 
 
-def most_paths(width: int, first: int, second: int) -> int:
-    """The largest number of input-output paths of a width-width-width network that keeps so many weights in its two layers."""
-    degrees = list(product(range(width + 1), repeat=width))
-    return max(
-        sum(a * b for a, b in zip(ins, outs, strict=True))
-        for ins in degrees
-        if sum(ins) == first
-        for outs in degrees
-        if sum(outs) == second
-    )
+def most_paths(widths: tuple[int, int, int], first: int, second: int) -> int:
+    """The largest number of input-output paths of a network of these widths that keeps so many weights in its two layers: every hidden
+    unit has as many paths as it has weights in times weights out."""
+    inputs, hidden, outputs = widths
+    best = {(0, 0): 0}
+    for _ in range(hidden):
+        extended: dict[tuple[int, int], int] = {}
+        for (a, b), paths in best.items():
+            for i, j in product(range(min(inputs, first - a) + 1), range(min(outputs, second - b) + 1)):
+                key = (a + i, b + j)
+                extended[key] = max(extended.get(key, 0), paths + i * j)
+        best = extended
+    return best[first, second]
+
+
+def equal_numbers(sizes: tuple[int, int], total: int) -> tuple[int, int] | None:
+    """The same number of kept weights in both layers, a layer that has fewer being kept whole; `None` where that is no whole number."""
+    small = min(sizes)
+    if total > 2 * small:
+        kept = (small, total - small)
+        return kept if sizes[0] == small else kept[::-1]
+    return None if total % 2 else (total // 2, total // 2)
+
+
+def splits(widths: tuple[int, int, int]) -> Iterator[tuple[bool, str]]:
+    """For each number of weights that this network can keep: whether equal numbers have the most paths, and the counts in words."""
+    inputs, hidden, outputs = widths
+    sizes = (inputs * hidden, hidden * outputs)
+    for total in range(2, sum(sizes)):
+        fixed = equal_numbers(sizes, total)
+        if fixed is None:
+            continue
+        allowed = [(m, total - m) for m in range(sizes[0] + 1) if 0 <= total - m <= sizes[1]]
+        count = {split: most_paths(widths, *split) for split in allowed}
+        best = max(allowed, key=count.__getitem__)
+        counts = " and ".join(f"{count[split]} by {split[0]} + {split[1]}" for split in (best, fixed))
+        yield count[best] == count[fixed], f"{'-'.join(map(str, widths))} with {total} weights: {counts}"
 
 
 @claim(
     "C95",
     "3.2",
     "A fixed rate maximises the search space, a fixed number the number of paths",
-    "equal rates, where they are whole numbers, are always an optimum; and the product that equal numbers maximise is the number of paths",
+    "equal rates, where they are whole numbers, are always an optimum; and in no network of two layers up to three units wide does another"
+    " split of the kept weights have more paths than equal numbers",
 )
 def exactly_maximal(e: Evidence) -> Finding:
     missed = total = 0
@@ -124,8 +153,7 @@ def exactly_maximal(e: Evidence) -> Finding:
             kept = [n * percent / 100 for n in sizes]
             if all(m.is_integer() for m in kept):
                 total, missed = total + 1, missed + (tuple(map(int, kept)) not in best[int(sum(kept))])
-    paths, bound = most_paths(2, 3, 3), 3 * 3
-    text = (
-        f"equal rates miss the optimum in {missed} of {total} cases; 3 + 3 weights in a 2-2-2 network give {paths} paths, product {bound}"
-    )
-    return missed == 0 and paths == bound, text
+    cases = [case for widths in product(range(1, 4), repeat=3) for case in splits(widths)]
+    beaten = [text for most, text in cases if not most]
+    text = f"equal rates miss the optimum in {missed} of {total} cases, equal numbers the most paths in {len(beaten)} of {len(cases)}"
+    return missed == 0 and not beaten, text + (f", the first {beaten[0]}" if beaten else "")
