@@ -31,7 +31,8 @@ class Canvas:
         self.margin = margin(shape[1])  # pixels on each side
         self.height, self.width = shape[1] + 2 * self.margin, shape[2] + 2 * self.margin
         self.pooled = shape[1] > LARGE
-        self.visited = 0  # a pooled canvas is random, at full resolution, until its first use
+        self.visited = 0  # images, a return counted again
+        self.complete = False  # whether all are known to have been visited: a pooled canvas is random, at full resolution, until then
         size = (samples, shape[0], self.height // POOL, self.width // POOL) if self.pooled else (samples, shape[0], self.height, self.width)
         self.store = torch.zeros(size, device=generator.device)
         if not self.pooled:
@@ -43,7 +44,7 @@ class Canvas:
         if not self.pooled:
             return self.store[index]
         full = self.store[index].repeat_interleave(POOL, 2).repeat_interleave(POOL, 3)
-        if self.visited < self.samples:
+        if not self.complete:
             shape, (low, high) = full.shape[1:], (-self.eps, self.eps)
             fresh = drawn(generator, len(full), lambda n: full.new_empty((n, *shape)).uniform_(low, high, generator=generator))
             full = torch.where(self.seen[index].view(-1, 1, 1, 1), full, fresh)
@@ -57,14 +58,16 @@ class Canvas:
         self.store[index] = kept
         self.seen[index] = True
         self.visited += len(index)
+        if self.pooled and not self.complete and self.visited % self.samples < len(index):
+            self.complete = bool(self.seen.all())  # waits for the device, once per pass over the images
 
     def state(self) -> dict[str, Tensor | int]:
-        return {"store": self.store, "seen": self.seen, "visited": self.visited}
+        return {"store": self.store, "seen": self.seen, "visited": self.visited, "complete": self.complete}
 
     def load(self, state: dict[str, Tensor | int]) -> None:
         self.store.copy_(state["store"])
         self.seen.copy_(state["seen"])
-        self.visited = state["visited"]
+        self.visited, self.complete = state["visited"], state["complete"]
 
 
 def windows(h: Tensor, w: Tensor, flip: Tensor, height: int, width: int) -> tuple[Tensor, Tensor]:

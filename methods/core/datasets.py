@@ -3,6 +3,7 @@
 Normalisation constants are those of the paper's code; they are applied inside the network, so images stay in [0, 1].
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -38,6 +39,16 @@ class Dataset:
             allowed = ", ".join(map(str, self.sizes))
             raise UserError(f"data.size={data['size']}: allowed for {self.title}: {allowed}; leave it out for {self.image}")
         return data["size"]
+
+
+def epoch_images(train: Mapping, samples: int) -> int:
+    """Training images that an epoch sees under these `train` settings: all, or at most 'train.epoch_images' of them."""
+    return min(samples, train.get("epoch_images", samples))
+
+
+def epoch_steps(train: Mapping, samples: int) -> int:
+    """Optimiser steps of an epoch; the last batch may be smaller."""
+    return math.ceil(epoch_images(train, samples) / train["batch"])
 
 
 SOURCES = ("full", "sample", "stand-in")

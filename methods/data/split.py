@@ -2,6 +2,10 @@
 
 The order of an epoch depends on (seed, epoch) alone and each random draw on a key of its own, so that training resumed
 in the middle of an epoch sees exactly the batches it would have seen.
+
+Short epochs, of some of the images, are consecutive parts of one shuffle of all of them; when less than an epoch is left of it, the next
+shuffle begins. Where the number of images is a multiple of an epoch's, every image is therefore seen equally often; else those left over,
+other ones each time, wait for the next shuffle.
 """
 
 import hashlib
@@ -46,13 +50,14 @@ class Split(ABC):
         batch: int,
         seed: int | None = None,
         epoch: int = 0,
+        images: int | None = None,
         augment: str = "none",
         device: str | torch.device = "cpu",
         start: int = 0,
         share: tuple[int, int] = (0, 1),
         drop_last: bool = False,
     ) -> Iterator[Batch]:
-        """The batches of one epoch from number `start` on; without a seed in the split's own order.
+        """The batches of one epoch from number `start` on; without a seed in the split's own order. It has all images, or so many.
 
         `augment="none"` is the test transform. `share=(k, n)` gives part k of n of each batch, with the images that the whole has there.
         """
@@ -62,13 +67,22 @@ class Split(ABC):
             raise ValueError(f"augment={augment!r} draws random numbers and needs a seed")
         if batch < 1 or start < 0:
             raise ValueError(f"batch={batch}, start={start}; a batch has at least one image and start is not negative")
-        count = len(self)
-        order = torch.arange(count)
-        if seed is not None:
-            order = torch.randperm(count, generator=generator(seed, "order", epoch))
+        if images is not None and not 1 <= images <= len(self):
+            raise ValueError(f"images={images}; an epoch has at least one image and at most all {len(self)}")
+        count = len(self) if images is None else images
         stop = count - count % batch if drop_last else count
+        order = self._order(seed, epoch, count)
         chunks = [(number, order[number * batch : (number + 1) * batch]) for number in range(-(-stop // batch))]
         return self._read(chunks[start:], (seed, epoch), augment, torch.device(device), share)
+
+    def _order(self, seed: int | None, epoch: int, count: int) -> Tensor:
+        """Positions of the `count` images of an epoch."""
+        epochs_of_shuffle = len(self) // count if count else 1
+        shuffle, part = divmod(epoch, epochs_of_shuffle)
+        order = torch.arange(len(self))
+        if seed is not None:
+            order = torch.randperm(len(self), generator=generator(seed, "order", shuffle))
+        return order[part * count : (part + 1) * count]
 
     @abstractmethod
     def _read(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from methods.core import architectures, eval_spec
 from methods.core.architectures import Network
-from methods.core.datasets import DATASETS
+from methods.core.datasets import DATASETS, epoch_images, epoch_steps
 from methods.core.errors import UserError
 from methods.core.run_spec import get
 
@@ -59,9 +59,9 @@ def per_step(spec: Mapping) -> float:
 def training(spec: Mapping) -> Work:
     """A whole training phase with its validations."""
     net, settings = network(spec), spec["train"]
-    images, held_out = DATASETS[spec["dataset"]].counts(spec["data"])
-    batches = math.ceil(images / settings["batch"])
-    step = passes(net, per_step(spec), images=images, batches=batches)
+    samples, held_out = DATASETS[spec["dataset"]].counts(spec["data"])
+    batches = epoch_steps(settings, samples)
+    step = passes(net, per_step(spec), images=epoch_images(settings, samples), batches=batches)
     if get(spec, "options.factorise"):  # weights are made once per step, and their gradient is carried to two factors
         step += Work(flops=3 * net.factor_flops * batches)
     validate = 1 if spec["eps"] == 0 else 2 * spec["validate"]["steps"] + 1

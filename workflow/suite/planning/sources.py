@@ -1,10 +1,9 @@
 """Which source of a data set is at hand, and how many optimiser steps a Run takes on it."""
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 
-from methods.core.datasets import DATASETS
+from methods.core.datasets import DATASETS, epoch_steps
 from methods.core.run_spec import get
 
 
@@ -25,6 +24,6 @@ def steps(spec: Mapping) -> int | None:
     """Optimiser steps of a Run (the last partial batch counts), `None` where the number of images is not known."""
     known = DATASETS[spec["dataset"]].train.get(get(spec, "data.source") or "full")
     cap = get(spec, "data.train")
-    images = min(count for count in (known, cap) if count) if known or cap else None
+    samples = min(count for count in (known, cap) if count) if known or cap else None
     epochs, batch = get(spec, "train.epochs"), get(spec, "train.batch")
-    return None if None in (images, epochs, batch) else math.ceil(images / batch) * epochs
+    return None if None in (samples, epochs, batch) else epoch_steps(spec["train"], samples) * epochs
