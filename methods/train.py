@@ -20,16 +20,17 @@ from pathlib import Path
 
 import torch
 
-from methods.core import paths, sealed
+from methods.core import fingerprint, paths, sealed
 from methods.core.errors import UserError
 from methods.core.files import write
 from methods.core.run_spec import processes
 from methods.data.load import Data, load_of
 from methods.distributed.launch import gpus_per_run, launch
-from methods.distributed.world import ALONE, World, first_process, join, launched
+from methods.distributed.torchrun import first_process, join, launched
+from methods.distributed.world import ALONE, World
 from methods.networks.model_file import load_tensors, save_model, save_tensors
 from methods.runtime.device import kind
-from methods.runtime.provenance import fingerprint, provenance, sources
+from methods.runtime.provenance import provenance
 from methods.runtime.stopwatch import Stopwatch
 from methods.training.loop import Outcome, Stopped, train
 from methods.training.method import load_method
@@ -70,12 +71,12 @@ def load_data(spec: dict, root: Path | None, world: World = ALONE) -> Data:
     return load_of(spec, root=root, workers=workers)
 
 
-def finished(out: Path, spec: dict) -> bool:
-    """Whether a complete result of this spec and of this code lies there."""
+def finished(out: Path, spec: dict, files: dict[str, str]) -> bool:
+    """Whether a complete result of this spec and of the code in these files lies there."""
     try:
         manifest = sealed.read(out / paths.MANIFEST)
         sealed.require(out / paths.MODEL, manifest["model_sha256"])
-        return manifest["spec"] == spec and sources().items() <= manifest["provenance"]["files"].items()
+        return manifest["spec"] == spec and manifest["provenance"]["files"] == files
     except (UserError, KeyError):
         return False
 
@@ -85,6 +86,7 @@ def run(spec: dict, out: Path, data_root: Path | None, *, save_every: float = 30
     stopping: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: stopping.append(number))
     kind()  # a GPU that is missing is told before anything is touched
+    files = fingerprint.of_training(spec["method"])
     started, method_class = time.time(), load_method(spec["method"])
     text = json.dumps(spec, sort_keys=True, separators=(",", ":"))
 
@@ -93,10 +95,10 @@ def run(spec: dict, out: Path, data_root: Path | None, *, save_every: float = 30
             raise Stopped("stopped while another process was training this run")
 
     # The run before the device: who waits for another process of this run must not hold a GPU meanwhile.
-    resume = Resume(out / paths.STATE, f"{text} {fingerprint()}", wait=wait, waiting=check_stop, writes=first_process())
+    resume = Resume(out / paths.STATE, f"{text} {fingerprint.combined(files)}", wait=wait, waiting=check_stop, writes=first_process())
     world, device = join()
     watch = Stopwatch(device, world.size)
-    [done] = world.any(resume.waited and finished(out, spec))
+    [done] = world.any(resume.waited and finished(out, spec, files))
     if done:  # by the process that was waited for: one that outlived its Snakemake
         print("finished by another process")
         resume.clear()
@@ -114,7 +116,7 @@ def run(spec: dict, out: Path, data_root: Path | None, *, save_every: float = 30
         world.leave()
         raise
     if world.first:
-        made_by = {**provenance(device), "processes": world.size, "started": started, **watch.read()}
+        made_by = {**provenance(device, files), "processes": world.size, "started": started, **watch.read()}
         publish(spec, out, data, outcome, method, made_by)
         resume.clear()
     world.leave()

@@ -19,7 +19,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from methods.core.errors import UserError
-from methods.core.run_spec import radius
+from methods.core.radius import radius
 
 STANDARD = ("apgd-ce", "apgd-t", "fab-t", "square")
 ATTACKS = ("apgd-ce", "apgd-dlr", "apgd-t", "fab", "fab-t", "square")

@@ -126,12 +126,6 @@ def slug(spec: Mapping) -> str:
     return "-".join(str(part) for part in parts if part is not None)
 
 
-def radius(text: str | int | float) -> float:
-    """'8/255' or a number, as a float."""
-    top, _, bottom = str(text).partition("/")
-    return float(top) / float(bottom or 1)
-
-
 def processes(spec: Mapping, gpus_per_run: Mapping[str, int]) -> int:
     """How many processes train a Run: one per device of its batch norms, else what is said of its data set."""
     return spec["train"].get("bn_devices", gpus_per_run.get(spec["dataset"], 1))

@@ -46,12 +46,8 @@ def launch(count: int, module: str, arguments: list[str]) -> int:
         max_restarts=0,
         shutdown_timeout=SAVING_SECONDS,
     )
-    # By the way that this process came: the state of a run belongs to the files that are imported.
-    entry = sys.modules["__main__"].__spec__
-    through = ["methods.warm"] if entry is not None and entry.name == "methods.warm" else []
-    os.environ.pop("SUITE_WARM", None)
     try:
-        elastic_launch(config, sys.executable)("-m", *through, module, *arguments)
+        elastic_launch(config, sys.executable)("-m", module, *arguments)
     except ChildFailedError as failed:
         return max(failed.get_first_failure()[1].exitcode, 1)  # a negative one is a signal
     except SignalException:

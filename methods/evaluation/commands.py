@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from methods.core import eval_result, eval_spec, paths, sealed
+from methods.core import eval_result, eval_spec, fingerprint, paths, sealed
 from methods.core.datasets import DATASETS, SOURCES
 from methods.core.errors import UserError
 from methods.core.eval_spec import EvalSpec
@@ -109,6 +109,7 @@ def shard_result(
     from methods.runtime.device import device as chosen_device
     from methods.runtime.provenance import provenance
 
+    files = fingerprint.of_evaluation()
     k, n = shard
     total = spec.count(len(data.test))
     numbers = range(k - 1, spec.blocks(total), n)
@@ -127,7 +128,7 @@ def shard_result(
             attacked, numbers, fetch, spec=spec, store=store, progress=Progress(mine, passes=passes), device=device
         )
     value = eval_result.shard_json(
-        spec, blocks, total=total, data=data.label, fingerprint=data.fingerprint, model=model, provenance=provenance(device)
+        spec, blocks, total=total, data=data.label, fingerprint=data.fingerprint, model=model, provenance=provenance(device, files)
     )
     return value, lambda: store.clear(paths)
 

@@ -2,37 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import platform
-import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy
 import torch
 
-from methods.core import revision
-from methods.core.fingerprint import file_digest
-from methods.core.revision import ROOT
-
-PACKAGES = ("methods", "baselines")
-
-
-def sources() -> dict[str, str]:
-    """File -> hash, for the project's modules that this process has imported; comments, docstrings and layout do not count.
-
-    Recorded with a result, so that anyone can tell later which of the files that made it have changed (workflow/suite/results/stale.py).
-    """
-    files = {Path(m.__file__) for m in list(sys.modules.values()) if getattr(m, "__file__", None)}
-    mine = sorted(f for f in files if f.is_relative_to(ROOT) and f.relative_to(ROOT).parts[0] in PACKAGES)
-    return {file.relative_to(ROOT).as_posix(): file_digest(file) for file in mine}
-
-
-def fingerprint() -> str:
-    """One hash of all of `sources`."""
-    return hashlib.sha256(json.dumps(sources(), sort_keys=True).encode()).hexdigest()[:16]
+from methods.core import fingerprint, revision
 
 
 def _processor() -> str:
@@ -43,13 +22,17 @@ def _processor() -> str:
     return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.processor())
 
 
-def provenance(device: torch.device) -> dict[str, Any]:
-    """Code version, library versions and hardware of this process."""
+def provenance(device: torch.device, files: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Code version, library versions and hardware of this process.
+
+    `files` (methods.core.fingerprint) are the hashes of the code behind a result, taken when its process started: by its end somebody may
+    have edited them. Anyone can tell from them later which have changed since (workflow/suite/results/stale.py).
+    """
+    code = {} if files is None else {"source": fingerprint.combined(files), "files": dict(files)}
     return {
+        **code,
         "git": revision.head(),
         "dirty": revision.dirty(),
-        "source": fingerprint(),
-        "files": sources(),
         "python": platform.python_version(),
         "torch": torch.__version__,
         "numpy": numpy.__version__,

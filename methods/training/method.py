@@ -22,7 +22,7 @@ from methods.attacks.atta import Atta, Canvas
 from methods.attacks.pgd import mode, pgd
 from methods.core.allocation import keep_fraction
 from methods.core.errors import UserError
-from methods.core.run_spec import radius
+from methods.core.radius import radius
 from methods.data.load import Data
 from methods.data.split import Batch, generator
 from methods.networks import init

@@ -9,12 +9,12 @@ from snakemake.logging import logger
 
 sys.path.insert(0, workflow.basedir)
 
-from methods.core import paths
+from methods.core import fingerprint, imports, paths
 from methods.core.errors import UserError
 from workflow.suite.cost import limits
-from workflow.suite.jobs import code, environment, snakemake_patch
+from workflow.suite.jobs import environment, snakemake_patch
 from workflow.suite.planning import config as settings
-from workflow.suite.planning import plan
+from workflow.suite.planning import plan, recipes
 from workflow.suite.figures import catalogue
 
 ENVIRONMENT = f"{workflow.basedir}/environment.yml"
@@ -47,11 +47,11 @@ os.environ.update(
     )
 )
 
-METHODS = sorted(
+# All that a number may depend on: a report has to say which of its numbers are stale.
+METHODS = [
     str(path)
-    for package in ("methods", "baselines")
-    for path in settings.ROOT.glob(f"{package}/**/*.py")
-)
+    for path in fingerprint.counted(recipes.find(settings.ROOT), settings.ROOT)
+]
 
 # What time limits are computed for; no rule's params know of it, so that naming another device makes nothing anew.
 DEVICE = clear(limits.device, SUITE, PLAN.scale)
@@ -145,5 +145,5 @@ def of_figure(wildcards):
 def behind(*modules):
     """The code that modules of the suite reach, as inputs, so that an edit shows in what they make."""
     return [
-        str(path) for path in code.behind(*(f"workflow.suite.{m}" for m in modules))
+        str(path) for path in imports.behind(*(f"workflow.suite.{m}" for m in modules))
     ]

@@ -14,7 +14,7 @@ from torch.distributed import HashStore
 
 from methods.core.errors import UserError
 from methods.core.run_spec import processes
-from methods.distributed import world
+from methods.distributed import torchrun
 from methods.distributed.launch import gpus_per_run
 from methods.distributed.world import ALONE, World
 from methods.networks.model_file import load_tensors
@@ -247,7 +247,7 @@ def test_each_process_has_a_gpu_of_its_own(tmp_path, monkeypatch):
     for rank, index in ((0, 0), (1, 2)):
         for name, value in {"GROUP_RANK": 0, "LOCAL_RANK": rank, "LOCAL_WORLD_SIZE": 2}.items():
             monkeypatch.setenv(name, str(value))
-        assert world._gpu(store) == torch.device("cuda", index)
+        assert torchrun._gpu(store) == torch.device("cuda", index)
     assert chosen == [0, 2]
     os.close(held)
 

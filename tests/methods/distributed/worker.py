@@ -16,7 +16,8 @@ import torch.nn.functional as F
 
 from methods.core.errors import UserError
 from methods.data.load import Data, load
-from methods.distributed.world import World, join
+from methods.distributed.torchrun import join
+from methods.distributed.world import World
 from methods.training.loop import train
 from methods.training.method import Method
 from methods.training.optim import optimizer

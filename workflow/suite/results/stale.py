@@ -1,7 +1,7 @@
 """Whether the code that made a number is still the code that lies here.
 
-Trainings and evaluations record a hash of every project file they had imported (methods/runtime/provenance.py). The same hash is computed
-here without importing anything. A raised `version` of a method needs no check, since it renames the Run.
+Trainings and evaluations record hashes of the files that their numbers depend on (methods/core/fingerprint.py says which); here they are
+held against the files as they are now. A raised `version` of a method needs no check, since it renames the Run.
 """
 
 from collections.abc import Iterator
@@ -15,27 +15,22 @@ from workflow.suite.planning.plan import Plan
 
 def changed(recorded: dict[str, str], root: Path = config.ROOT) -> list[str]:
     """The recorded files that have another program now, or are gone."""
-    found = []
-    for name, before in recorded.items():
-        path = root / name
-        if not path.is_file() or file_digest(path) != before:
-            found.append(name)
-    return found
+    return [name for name, before in recorded.items() if not (root / name).is_file() or file_digest(root / name) != before]
 
 
 def reasons(plan: Plan, run: str, folder: Path, root: Path = config.ROOT) -> list[str]:
     """Why the number of a Run is stale; empty when it is not. Its parents, its own training and its evaluation count."""
-    found = []
+    why = []
     for path in _records(plan, run, folder):
         if not path.is_file():
-            found.append(f"{path.name} is gone, so the code behind it is unknown")
+            why.append(f"{path.name} is gone, so the code behind it is unknown")
             continue
         recorded = _files(path)
         if recorded is None:
-            found.append(f"{path.name} does not record the code that made it")
+            why.append(f"{path.name} does not record the code that made it")
         else:
-            found += [f"{name} has changed" for name in changed(recorded, root)]
-    return list(dict.fromkeys(found))
+            why += [f"{name} has changed" for name in changed(recorded, root)]
+    return list(dict.fromkeys(why))
 
 
 def _records(plan: Plan, run: str, folder: Path) -> Iterator[Path]:

@@ -1,9 +1,9 @@
-"""The code behind a rendered file, computed from imports."""
+"""The code behind a module, computed from imports."""
 
 import pytest
 
+from methods.core import imports
 from methods.core.revision import ROOT
-from workflow.suite.jobs import code
 
 
 def test_imports_are_followed_at_any_depth(tmp_path):
@@ -19,7 +19,7 @@ def test_imports_are_followed_at_any_depth(tmp_path):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    names = [path.relative_to(tmp_path).as_posix() for path in code.behind("workflow.a", root=tmp_path)]
+    names = [path.relative_to(tmp_path).as_posix() for path in imports.behind("workflow.a", root=tmp_path)]
     assert names == ["methods/__init__.py", "methods/core/__init__.py", "methods/core/c.py"] + [
         f"workflow/{name}.py" for name in ("__init__", "a", "b")
     ]
@@ -34,6 +34,6 @@ def test_imports_are_followed_at_any_depth(tmp_path):
     ],
 )
 def test_what_is_rendered_depends_on_what_it_reaches(module, reached):
-    paths = {path.relative_to(ROOT).as_posix() for path in code.behind(f"workflow.suite.{module}")}
+    paths = {path.relative_to(ROOT).as_posix() for path in imports.behind(f"workflow.suite.{module}")}
     assert set(reached) <= paths
     assert not any(path.startswith("methods/") and not path.startswith(("methods/core/", "methods/__init__")) for path in paths)

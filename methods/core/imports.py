@@ -1,7 +1,4 @@
-"""The code behind a rendered file: every module of the project that its script reaches, found by reading imports.
-
-Rules name these files as inputs, so that an edit anywhere behind a table renders it again; nothing is imported to find them.
-"""
+"""The code behind a module: every file of the project that it reaches, found by reading imports. Nothing is imported to find them."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ def behind(*modules: str, root: Path = ROOT) -> list[Path]:
         path = ahead.pop()
         if path not in reached:
             reached.add(path)
-            ahead += [found for name in _imports(path, path.stat().st_mtime_ns) for found in _files(name, root)]
+            ahead += [file for name in _imports(path, path.stat().st_mtime_ns) for file in _files(name, root)]
     return sorted(reached)
 
 
