@@ -4,7 +4,7 @@ What is counted, by place on disk and not by what a process has imported, so tha
 
 - whole rooms: data, networks, pruning, attacks and sparse, then training or evaluation, whichever made the number;
 - of core: allocation (how many weights a layer keeps), architectures (the shapes that networks are built from), datasets (normalisation,
-  classes, splits) and radius (the attack's size); for evaluations also eval_spec (the attacks and their settings) and eval_result (how
+  classes, splits), radius (the size of attacks) and signs (of frozen weights); for evaluations also eval_spec (the attacks and their settings) and eval_result (how
   blocks become accuracies). The rest of core names, writes, reads or checks, and can fail a run but not change its numbers;
 - of distributed: world and synced_norm, which do the arithmetic of parts of a batch;
 - for trainings: the method's own file, or folder, and those of methods that it builds on, without their RECIPE: what that says of a Run
@@ -30,7 +30,7 @@ from methods.core.revision import ROOT
 
 SHARED = (
     *(f"methods/{room}" for room in ("data", "networks", "pruning", "attacks", "sparse")),
-    *(f"methods/core/{module}.py" for module in ("allocation", "architectures", "datasets", "radius")),
+    *(f"methods/core/{module}.py" for module in ("allocation", "architectures", "datasets", "radius", "signs")),
 )
 TRAINING = ("methods/training", "methods/distributed/world.py", "methods/distributed/synced_norm.py")
 EVALUATION = ("methods/evaluation", "methods/core/eval_spec.py", "methods/core/eval_result.py")

@@ -70,6 +70,7 @@ def test_plumbing_makes_nothing_stale(checkout, name):
         ("methods/core/architectures.py", True, True),
         ("methods/core/datasets.py", True, True),
         ("methods/core/radius.py", True, True),
+        ("methods/core/signs.py", True, True),
         ("methods/training/loop.py", True, False),
         ("methods/distributed/synced_norm.py", True, False),
         ("methods/evaluation/block.py", False, True),
