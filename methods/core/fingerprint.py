@@ -4,8 +4,9 @@ What is counted, by place on disk and not by what a process has imported, so tha
 
 - whole rooms: data, networks, pruning, attacks and sparse, then training or evaluation, whichever made the number;
 - of core: allocation (how many weights a layer keeps), architectures (the shapes that networks are built from), datasets (normalisation,
-  classes, splits), radius (the size of attacks) and signs (of frozen weights); for evaluations also eval_spec (the attacks and their settings) and eval_result (how
-  blocks become accuracies). The rest of core names, writes, reads or checks, and can fail a run but not change its numbers;
+  classes, splits), radius (the size of attacks) and signs (of frozen weights); for evaluations also eval_spec (the attacks and their
+  settings) and eval_result (how blocks become accuracies). The rest of core names, writes, reads or checks, and can fail a run but not
+  change its numbers;
 - of distributed: world and synced_norm, which do the arithmetic of parts of a batch;
 - for trainings: the method's own file, or folder, and those of methods that it builds on, without their RECIPE: what that says of a Run
   stands in the Run's spec, and so in its id.
