@@ -11,7 +11,6 @@ more non-zeros than the factors that are stored.
 from __future__ import annotations
 
 import copy
-from math import ceil
 from typing import Any
 
 import torch
@@ -215,7 +214,7 @@ class Atmc(Method):
 
         An epoch that is too short for the interval updates at its last batch, so that what is deployed is always quantised.
         """
-        batches = ceil(self.samples / self.spec["train"]["batch"])
+        batches = self.epoch_steps
         batch = (step - 1) % batches
         return batches == 1 or (batch > 0 and batch % min(self.interval, batches - 1) == 0)
 

@@ -9,7 +9,7 @@ prior and no temperature, only a very small noise, without which connections at 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import ceil, prod, sqrt
+from math import prod, sqrt
 from typing import Any
 
 import torch
@@ -232,8 +232,7 @@ class Bcs(Method):
 
     def after_epoch(self, record: dict[str, Any]) -> None:
         active = [int((maker.theta > 0).sum()) for maker in self.realisation.makers.values()]
-        steps = ceil(self.samples / self.spec["train"]["batch"])
-        record |= {"density": sum(active) / sum(self.sizes), "active_per_layer": active, "grown_per_step": self.grown / steps}
+        record |= {"density": sum(active) / sum(self.sizes), "active_per_layer": active, "grown_per_step": self.grown / self.epoch_steps}
         self.grown = 0
 
     def report(self) -> dict[str, Any]:

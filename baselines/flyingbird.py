@@ -245,11 +245,10 @@ class FlyingBird(Method):
         makers = self.realisation.makers
         for maker in makers.values():
             maker.hold(self.optimizer)
-        per_epoch = ceil(self.samples / train["batch"])
-        if not is_update(step, per_epoch=per_epoch, epochs=train["epochs"], every=options["update_every"]):
+        if not is_update(step, per_epoch=self.epoch_steps, epochs=train["epochs"], every=options["update_every"]):
             return
-        rate = death_rate(step, train["epochs"] * per_epoch, *options["death_rate"])
-        also = self.decision((step - 1) // per_epoch)
+        rate = death_rate(step, train["epochs"] * self.epoch_steps, *options["death_rate"])
+        also = self.decision((step - 1) // self.epoch_steps)
         extra = {"prune": options["plus_prune"] * also.prune, "growth": options["plus_growth"] * also.grow}
         self.count(updates=1, extra_prunes=int(also.prune), extra_growths=int(also.grow))
         for name, maker in makers.items():

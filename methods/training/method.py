@@ -12,6 +12,7 @@ as by one.
 from __future__ import annotations
 
 import importlib
+from math import ceil
 from typing import Any
 
 import torch
@@ -70,7 +71,7 @@ class Method:
         for maker in makers.values():
             maker.to(device)
         self.realisation = Realisation(self.net, makers)
-        self.optimizer: torch.optim.Optimizer | None = None  # set by the loop before the first step
+        self.optimizer: torch.optim.Optimizer  # set by the loop before the first step
         self.attack = self._attack(spec["attack"], data)
         self.push()
 
@@ -124,6 +125,16 @@ class Method:
         """Counterpart of `extra_state`."""
 
     # -- machinery ---------------------------------------------------------------------------------------------------------------
+
+    @property
+    def epoch_images(self) -> int:
+        """Training images that an epoch sees."""
+        return self.samples
+
+    @property
+    def epoch_steps(self) -> int:
+        """Optimiser steps of an epoch; the last batch may be smaller."""
+        return ceil(self.epoch_images / self.spec["train"]["batch"])
 
     def draws(self, *key: int | str, device: torch.device | str = "cpu") -> torch.Generator:
         """A generator that is a function of the seed and the key alone."""

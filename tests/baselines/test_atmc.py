@@ -17,7 +17,8 @@ from methods.pruning.admm import Admm
 from methods.pruning.codebook import fit, fittable, seed_positions
 from methods.pruning.factors import Factorised
 from methods.train import load_data
-from methods.training.loop import Stopped, train
+from methods.training.course import Stopped
+from methods.training.loop import train
 from methods.training.optim import optimizer
 from methods.training.resume import Resume
 from tests.specs import small, text

@@ -10,7 +10,8 @@ import torch
 from methods.core.allocation import adaptive_counts, fixed_counts
 from methods.data.load import load
 from methods.networks.resnet import Net
-from methods.training.loop import Stopped, train
+from methods.training.course import Stopped
+from methods.training.loop import train
 from methods.training.method import Method, load_method
 from methods.training.resume import Resume
 from tests.specs import small

@@ -19,7 +19,7 @@ from torch import Tensor
 from methods.core.allocation import allocate, keep_fraction
 from methods.data.split import Batch
 from methods.pruning.makers import select
-from methods.training.loop import validate
+from methods.training.validation import validate
 from tests.golden.check import Check, rel
 from tests.golden.method_attacks import EXACT, STATISTICS, mismatches, pgd_checks
 from tests.golden.recorded import Recording, Replay, conv_table
