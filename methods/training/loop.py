@@ -85,6 +85,7 @@ def epoch_batches(method: Method, data: Data, epoch: int, start: int, world: Wor
         batch=method.spec["train"]["batch"],
         seed=method.seed,
         epoch=epoch,
+        images=method.epoch_images,
         augment=method.augment,
         device=method.device,
         start=start,

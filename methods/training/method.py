@@ -12,7 +12,6 @@ as by one.
 from __future__ import annotations
 
 import importlib
-from math import ceil
 from typing import Any
 
 import torch
@@ -21,6 +20,7 @@ from torch import Tensor, nn
 
 from methods.attacks.atta import Atta, Canvas
 from methods.attacks.pgd import mode, pgd
+from methods.core import datasets
 from methods.core.allocation import keep_fraction
 from methods.core.errors import UserError
 from methods.core.radius import radius
@@ -129,12 +129,12 @@ class Method:
     @property
     def epoch_images(self) -> int:
         """Training images that an epoch sees."""
-        return self.samples
+        return datasets.epoch_images(self.spec["train"], self.samples)
 
     @property
     def epoch_steps(self) -> int:
         """Optimiser steps of an epoch; the last batch may be smaller."""
-        return ceil(self.epoch_images / self.spec["train"]["batch"])
+        return datasets.epoch_steps(self.spec["train"], self.samples)
 
     def draws(self, *key: int | str, device: torch.device | str = "cpu") -> torch.Generator:
         """A generator that is a function of the seed and the key alone."""
