@@ -7,8 +7,14 @@ import torch
 
 from methods.attacks.atta import Canvas
 from methods.core.datasets import epoch_images, epoch_steps
-from methods.data.load import load
+from methods.data.load import load, load_of
 from methods.data.split import Batch, TensorSplit, generator
+from methods.training.course import Stopped
+from methods.training.loop import train
+from methods.training.method import load_method
+from methods.training.resume import Resume
+from tests.specs import small
+from workflow.suite.cost import work
 
 
 def numbered(count):
@@ -73,6 +79,44 @@ def test_steps_of_an_epoch():
     assert epoch_steps({"batch": 32}, 100) == 4
     assert epoch_steps({"batch": 32, "epoch_images": 33}, 100) == 2
     assert epoch_images({"epoch_images": 500}, 100) == 100
+
+
+SPEC = small("flyingbird", arch="rn18", rewrite={"train.epochs": 4, "train.epoch_images": 40, "data.train": 96})
+SPEC["options"]["update_every"] = [2, 2]
+
+
+def trained(resume, stop=lambda: False):
+    data = load_of(SPEC)
+    method = load_method("flyingbird")(SPEC, data, device=torch.device("cpu"))
+    return train(method, data, resume=resume, stop=stop, log=lambda _: None), method
+
+
+def test_a_training_of_short_epochs_goes_on_where_it_was_stopped(tmp_path):
+    """Stopped in the middle of the third epoch, the first of the second shuffle."""
+    whole, method = trained(Resume(tmp_path / "whole", "x"))
+    assert method.epoch_steps == 2
+    assert [record["epoch"] for record in whole.history] == [0, 1, 2, 3]
+    assert [record["updates"] for record in whole.history] == [1, 1, 1, 1]
+    resume, answers = Resume(tmp_path / "cut", "x"), iter([False] * 4 + [True])
+    with pytest.raises(Stopped, match="stopped at epoch 2, step 1"):
+        trained(resume, stop=lambda: next(answers))
+    resumed, again = trained(resume)
+    assert resumed.history == whole.history
+    for name, tensor in method.tensors().items():
+        assert torch.equal(tensor, again.tensors()[name]), name
+
+
+def test_an_epoch_is_averaged_over_its_own_images(tmp_path):
+    """At the start every class is as likely as any other: a mean over 96 images of a sum over 40 would be less than half."""
+    whole, _ = trained(Resume(tmp_path, "x"))
+    assert whole.history[0]["train_loss"] == pytest.approx(2.5, abs=0.7)
+
+
+def test_steps_of_a_method_follow_the_epochs_of_a_scale():
+    """Topology updates keep their number: as many per training, with steps scaled from 383 x 200 to 2 x 4."""
+    spec = small("flyingbird", arch="rn18", rewrite={"train.epochs": 4, "train.epoch_images": 40, "data.train": 96})
+    assert spec["options"]["update_every"] == [max(1, round(n * 8 / (383 * 200))) for n in (900, 1200)]
+    assert work.training(spec).flops < work.training({**spec, "train": {**spec["train"], "epoch_images": 96}}).flops
 
 
 def test_a_pooled_canvas_stays_random_until_its_image_has_come():

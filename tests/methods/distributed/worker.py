@@ -27,6 +27,7 @@ from tests.specs import small
 
 PLAIN = {"phase": None, "precision": "fp"}
 UNEVEN, EMPTY = 95, 97  # images, in batches of 24: two processes cannot share the last 23 evenly, and of the last one only one has any
+SHORT = {"phase": None, "precision": "binary", "attack": {"name": "fgsm_atta"}}
 CLEAN = PLAIN | {"attack": {"name": "none"}}
 PER_DEVICE = toy("at", CLEAN, **{"train.bn_devices": 2})
 # Large images: another stem, and perturbations that are kept in small. (The loader's random crop of them knows single precision only.)
@@ -43,6 +44,7 @@ def jobs() -> Iterator[tuple[str, str, dict, int]]:
     yield "synchronised", "at", toy("at", CLEAN), UNEVEN
     for attack in ({"name": "pgd"}, {"name": "fgsm_atta", "step": 0.5}):
         yield f"at-{attack['name']}-empty", "at", toy("at", PLAIN | {"attack": attack}, **{"train.epochs": 2}), EMPTY
+    yield "short-epochs", "binary_subnet", toy("binary_subnet", SHORT, **{"train.epochs": 3, "train.epoch_images": 41}), UNEVEN
     yield "imagenet100", "binary_subnet", LARGE, 7
 
 
