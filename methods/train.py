@@ -20,12 +20,12 @@ from pathlib import Path
 
 import torch
 
-from methods.core import fingerprint, paths, sealed
+from methods.core import fingerprint, paths, sealed, settings
 from methods.core.errors import UserError
 from methods.core.files import write
 from methods.core.run_spec import processes
 from methods.data.load import Data, load_of
-from methods.distributed.launch import gpus_per_run, launch
+from methods.distributed.launch import launch
 from methods.distributed.torchrun import first_process, join, launched
 from methods.distributed.world import ALONE, World
 from methods.networks.model_file import load_tensors, save_model, save_tensors
@@ -153,14 +153,10 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--spec", required=True, help="the run, as JSON (python -m workflow.suite show prints it)")
     parser.add_argument("--out", required=True, type=Path, help="folder of the run; a parent run is looked for beside it")
-    root = os.environ.get("SUITE_DATA_ROOT")
-    parser.add_argument(
-        "--data-root", type=Path, default=Path(root) if root else None, help="where data sets lie (default: $SUITE_DATA_ROOT)"
-    )
+    parser.add_argument("--data-root", type=Path, default=settings.data_root(), help="where data sets lie (default: $SUITE_DATA_ROOT)")
     parser.add_argument(
         "--save-every",
         type=float,
-        default=os.environ.get("SUITE_SAVE_EVERY", 300.0),
         metavar="SECONDS",
         help="how often the resumable state is saved (default: $SUITE_SAVE_EVERY, else 300)",
     )
@@ -174,9 +170,10 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         spec = parse_spec(options.spec)
-        if (count := processes(spec, gpus_per_run(os.environ))) > 1 and not launched():
+        if (count := processes(spec, settings.gpus_per_run())) > 1 and not launched():
             return launch(count, "methods.train", sys.argv[1:] if arguments is None else arguments)
-        run(spec, options.out, options.data_root, save_every=options.save_every, wait=options.wait)
+        save_every = settings.save_every() if options.save_every is None else options.save_every
+        run(spec, options.out, options.data_root, save_every=save_every, wait=options.wait)
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

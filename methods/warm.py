@@ -25,6 +25,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
+from methods.core import settings
+from methods.core.errors import UserError
+
 IDLE_SECONDS = 20
 START_SECONDS = 120
 PR_SET_PDEATHSIG = 1  # Linux: a child does not outlive the server
@@ -234,7 +237,12 @@ def main(arguments: list[str]) -> int:
         print("usage: python -m methods.warm MODULE [ARGUMENT...]", file=sys.stderr)
         return 2
     module, *rest = arguments
-    if os.environ.get("SUITE_WARM") == "1" and sys.platform == "linux" and "SLURM_JOB_ID" not in os.environ:
+    try:
+        shared = settings.warm()
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    if shared and sys.platform == "linux" and "SLURM_JOB_ID" not in os.environ:
         return delegate(module, rest)
     return run_here(module, rest)
 

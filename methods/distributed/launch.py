@@ -2,29 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import uuid
-from collections.abc import Mapping
-
-from methods.core.errors import UserError
 
 SAVING_SECONDS = 600  # what a stopped run has for its step and its state before it is killed
 STOPPED = 75
-
-
-def gpus_per_run(environ: Mapping[str, str]) -> dict[str, int]:
-    """Data set -> how many devices train one of its runs together, as SUITE_GPUS_PER_RUN says."""
-    text = environ.get("SUITE_GPUS_PER_RUN", "{}")
-    try:
-        counts = json.loads(text)
-        valid = all(isinstance(count, int) and count >= 1 for count in counts.values())
-    except (ValueError, AttributeError):
-        valid = False
-    if not valid:
-        raise UserError(f'SUITE_GPUS_PER_RUN={text}: must be JSON such as {{"imagenet100": 4}}')
-    return counts
 
 
 def launch(count: int, module: str, arguments: list[str]) -> int:

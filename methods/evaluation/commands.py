@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from methods.core import eval_result, eval_spec, fingerprint, paths, sealed
+from methods.core import eval_result, eval_spec, fingerprint, paths, sealed, settings
 from methods.core.datasets import DATASETS, SOURCES
 from methods.core.errors import UserError
 from methods.core.eval_spec import EvalSpec
@@ -75,8 +74,8 @@ def parser(description: str) -> argparse.ArgumentParser:
 
 
 def _data_root(command: argparse.ArgumentParser) -> None:
-    default = os.environ.get("SUITE_DATA_ROOT")
-    command.add_argument("--data-root", type=Path, default=default, metavar="DIR", help="where data sets lie; default $SUITE_DATA_ROOT")
+    where = "where data sets lie; default $SUITE_DATA_ROOT"
+    command.add_argument("--data-root", type=Path, default=settings.data_root(), metavar="DIR", help=where)
 
 
 def run(options: argparse.Namespace) -> None:

@@ -18,16 +18,13 @@ from pathlib import Path
 
 import torch
 
+from methods.core import settings
 from methods.core.errors import UserError
-
-DEVICES = ("auto", "cpu", "cuda")
 
 
 def kind() -> str:
     """What SUITE_DEVICE asks for, "cpu" or "cuda": auto (a GPU if there is one), cpu, or cuda (an error without one)."""
-    wanted = os.environ.get("SUITE_DEVICE", "auto")
-    if wanted not in DEVICES:
-        raise UserError(f"SUITE_DEVICE={wanted}; allowed: {', '.join(DEVICES)}")
+    wanted = settings.device()
     if wanted == "cuda" and not torch.cuda.is_available():
         raise UserError(
             "this scale needs a GPU and torch sees none; choose a smaller scale, or pass --config allow_cpu=true to train on the CPU"

@@ -14,8 +14,8 @@ from torch.distributed import HashStore
 
 from methods.core.errors import UserError
 from methods.core.run_spec import processes
+from methods.core.settings import gpus_per_run
 from methods.distributed import torchrun
-from methods.distributed.launch import gpus_per_run
 from methods.distributed.world import ALONE, World
 from methods.networks.model_file import load_tensors
 from methods.runtime import device

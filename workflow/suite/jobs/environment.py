@@ -10,6 +10,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from methods.core import settings
 from workflow.suite.planning.config import Scale, Suite
 
 
@@ -18,11 +19,11 @@ def of_jobs(suite: Suite, scale: Scale, *, root: Path, python: Path, present: Ma
     variables = {
         "PYTHONPATH": os.pathsep.join(filter(None, [str(root), present.get("PYTHONPATH")])),
         "PATH": os.pathsep.join(filter(None, [str(python.parent), present.get("PATH")])),
-        "SUITE_DATA_ROOT": str(suite.data_root),
+        settings.DATA_ROOT: str(suite.data_root),
     }
     if scale.require_gpu and not suite.allow_cpu:
-        variables["SUITE_DEVICE"] = "cuda"
-        variables["SUITE_GPUS_PER_RUN"] = json.dumps(dict(suite.gpus_per_run), sort_keys=True)
+        variables[settings.DEVICE] = "cuda"
+        variables[settings.GPUS_PER_RUN] = json.dumps(dict(suite.gpus_per_run), sort_keys=True)
     if scale.warm:
-        variables["SUITE_WARM"] = "1"
+        variables[settings.WARM] = "1"
     return variables
