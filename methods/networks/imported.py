@@ -10,16 +10,18 @@ import torch
 from torch import Tensor, nn
 
 from methods.core.errors import UserError
+from methods.networks import compact
 from methods.networks.fold import fold as folded
 from methods.networks.model_file import fill, load_model, load_tensors
 
 
-def read_network(path: Path, maker: str | None = None, *, fold: bool = False) -> nn.Module:
-    """The network of a model file; or the one that `maker` (MODULE:FUNCTION) builds, filled with the file's weights, in eval mode."""
+def read_network(path: Path | str, maker: str | None = None, *, fold: bool = False) -> nn.Module:
+    """The network of a model or compact file, in eval mode; or what `maker` (MODULE:FUNCTION) builds, with the file's weights."""
+    path = Path(path)
     if maker is None:
         if fold:
             raise UserError("--fold is for networks of --net; those of the suite are folded anyway")
-        return load_model(path)
+        return compact.read(path)[0] if path.suffix == compact.SUFFIX else load_model(path)
     module, _, function = maker.partition(":")
     try:
         net = getattr(importlib.import_module(module), function)()

@@ -1,0 +1,45 @@
+"""Compact files: a pruned network in a few hundred kilobytes, exactly.
+
+The random signs of a network are not stored but drawn again from the seed, by the law that the file names; masks go through a range coder
+with an adaptive model of channels and kernels; trained values, batch norms and biases are stored as they are. Reading a file gives the same
+tensors, to the bit, and runs nothing that is in it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from methods.core.errors import UserError
+from methods.core.files import write
+from methods.networks.compact.container import Header
+from methods.networks.compact.reader import decode, read
+from methods.networks.compact.writer import Unfit, encode
+from methods.networks.resnet import Net
+
+__all__ = ["SUFFIX", "Header", "Unfit", "pack", "packed_size", "read"]
+
+SUFFIX = ".rbs"
+
+
+def pack(net: Net, spec: dict[str, Any], path: Path, *, half: bool = False) -> int:
+    """Write the network of the Run `spec` as a compact file, after checking that it reads back the same; returns its bytes."""
+    content = encode(net, spec, half=half)
+    back = decode(content, str(path))[0].state_dict()
+    for name, tensor in net.state_dict().items():
+        same = torch.equal(back[name], tensor.cpu())
+        if not same and not (half and tensor.ndim == 4):
+            raise UserError(f"{path}: was not written: tensor '{name}' does not read back as it is; this is a defect of the program")
+    write(path, content)
+    return len(content)
+
+
+def packed_size(net: Net, spec: dict[str, Any], tensors: dict[str, Tensor] | None = None) -> int | None:
+    """How many bytes the compact file of a network (or of `tensors` of its shape) has; None where it cannot be packed."""
+    try:
+        return len(encode(net, spec, tensors))
+    except Unfit:
+        return None
