@@ -117,7 +117,7 @@ def test_algorithms_as_they_stand(paper):
 def test_suspicious_numbers(paper):
     assert len(numbers.twins(paper)) == 3 and all("FlyingBird RN34 and FlyingBird+ RN34" in line for line in numbers.twins(paper))
     assert len(numbers.binary_above_full(paper)) == 5
-    assert numbers.small_above_full(paper) == ["`comparison_rn18_rn50`, rn50-binary: Small RN50 32.25, RN50 31.18"]
+    assert numbers.small_above_full(paper) == ["`comparison_rn18_rn50`, rn50-binary: Small RN50-p0.1 32.25, RN50 31.18"]
     assert len(numbers.small_above_full(changed(paper, **{"vanilla.at-small.cifar10-fp": 99.0}))) == 2
 
 

@@ -87,6 +87,15 @@ def test_a_reduced_scale_never_reproduces(repository, finish):  # noqa: F811
     assert item.difference == 0 and (item.verdict, item.why) == ("not comparable", "scale demo is a reduced one")
 
 
+def test_a_stale_number_of_a_reduced_scale_is_called_stale(repository, finish):  # noqa: F811
+    demo = plan.load("demo", data_root=Path("none"), root=repository)
+    run = demo.cells["small.ref.fp"].runs[0]
+    finish(demo, run, n_clean=64, n_robust=32)
+    record(finish.folder, demo, run, {"methods/attacks/pgd.py": "0" * 16})
+    item = next(item for item in compare.compare(demo, finish.folder) if item.address == "small.ref.fp")
+    assert (item.verdict, item.why) == ("stale", "methods/attacks/pgd.py has changed")
+
+
 def test_stale_numbers_are_called_so(measured):
     item = measured("ref.fp", 50.0, {**CURRENT, "methods/attacks/pgd.py": "0" * 16, "methods/gone.py": "1" * 16})
     assert (item.verdict, item.why) == ("stale", "methods/attacks/pgd.py has changed; methods/gone.py has changed")
@@ -192,6 +201,22 @@ def test_strict_is_content_when_everything_is_reproduced(call, tmp_path):
     sealed.write(path, {"clean_acc": 0.9, "n": N, "n_clean": 9000, "robust_acc": 0.1, "n_robust": 1000})
     code, out, _ = call(*words)
     assert code == 1 and "7 reproduced, 1 lower" in out
+
+
+def test_strict_asks_for_the_cells_that_we_do_not_have(call, tmp_path):
+    planned = plan.load("paper", data_root=tmp_path)
+    folder = tmp_path / "work"
+    cell = planned.cells["bn_ablation.a1.lbn"]
+    path = folder / paths.evaluation(cell.runs[0], planned.evaluations[cell.runs[0]].id)
+    path.parent.mkdir(parents=True)
+    hits = round(cell.reported.value * N / 100)
+    sealed.write(path, {"clean_acc": 0.9, "n": N, "n_clean": 9000, "robust_acc": hits / N, "n_robust": hits})
+    record(folder, planned, cell.runs[0], CURRENT)
+    words = ["diff", "--scale", "paper", "--table", "bn_ablation", "--directory", str(folder)]
+    code, out, _ = call(*words, "--strict")
+    assert "1 reproduced, 0 lower, 0 higher, 7 missing" in out
+    assert code == 1
+    assert call(*words)[0] == 0
 
 
 @pytest.fixture

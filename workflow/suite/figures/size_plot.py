@@ -14,7 +14,7 @@ from workflow.suite.figures import style
 from workflow.suite.figures.needs import compared
 from workflow.suite.figures.style import OURS, PLAIN, Picture
 from workflow.suite.planning.plan import Plan
-from workflow.suite.results import size, stats
+from workflow.suite.results import names, size, stats
 from workflow.suite.results.measure import measure
 
 MARKERS = "osD^vPX*<>pH"
@@ -40,7 +40,7 @@ def points_of(plan: Plan, folder: Path) -> list[Point]:
         if item.value is None:
             continue
         sizes = [size.of_run(run, folder) for run in cell.runs if (folder / paths.train_manifest(run)).is_file()]
-        method = plan.row(cell.table, cell.row).labels[0].replace("(", " (").replace("  ", " ")
+        method = names.method(spec)
         points.append(
             Point(
                 dataset=spec["dataset"],

@@ -47,7 +47,8 @@ def lines(item: Measured, shelf: Shelf, verdict: Verdict | None) -> list[Line]:
         found.append(("Ours", [f"{caption.percent(item.value)} %"]))
         found += _spread(item)
         found.append(("Data", list(item.labels)))
-    found.append(("Paper", [_paper(item)]))
+    if not cell.reported.absent:
+        found.append(("Paper", [_paper(item)]))
     apart = difference(item)
     if apart is not None:
         found.append(("Difference", [f"{apart:+.2f} points"]))

@@ -65,7 +65,7 @@ def _cell(item: Measured, mark: str | None, shelf: Shelf, verdict: Verdict | Non
             "difference": "" if apart is None else f"{apart:.2f}",
         },
         "name": ", ".join(names),
-        "spoken": f"{', '.join(names)}: ours {_spoken(ours)}, paper {_spoken(paper)}",
+        "spoken": f"{', '.join(names)}: ours {_spoken(ours)}" + (f", paper {_spoken(paper)}" if paper else ""),
         "lines": details.lines(item, shelf, verdict),
     }
 

@@ -48,11 +48,12 @@ class Scale:
 
 @dataclass(frozen=True, kw_only=True)
 class Reported:
-    """What the paper prints in a cell: a number and its mark, a dash, or a share of the cell below."""
+    """What the paper prints in a cell: a number and its mark, a dash, or a share of the cell below; `absent` where it has no such cell."""
 
     value: float | None = None
     mark: str | None = None
     shared: bool = False
+    absent: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +82,7 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """One results table of the paper, in its order of rows and columns."""
+    """A results table, in its order of rows and columns; the paper's have a number."""
 
     name: str
     path: Path
@@ -98,6 +99,11 @@ class Table:
     @cached_property
     def by_id(self) -> dict[str, Row]:
         return {row.id: row for row in self.rows}
+
+    @property
+    def printed(self) -> bool:
+        """Whether there are numbers of the paper to show beside ours."""
+        return any(not cell.absent for row in self.rows for cell in row.cells)
 
 
 def load_suite(values: Mapping | None = None) -> Suite:
@@ -155,9 +161,11 @@ def load_table(name: str, folder: Path = CONFIG) -> Table:
         run=expand(values.get("run", {})),
         stub=tuple(values["stub"]),
         columns=tuple(_column(column) for column in values["columns"]),
-        rows=tuple(_row(row) for row in values["rows"]),
+        rows=tuple(_row(row, len(values["columns"])) for row in values["rows"]),
         number=values.get("number"),
-        **{key: values[key] for key in ("title", "label", "caption", "metric")},
+        label=values.get("label", f"tbl:{name}"),
+        caption=values.get("caption", values["title"]),
+        **{key: values[key] for key in ("title", "metric")},
     )
     _check_shape(table)
     return table
@@ -185,10 +193,11 @@ def _pairs(pairs: Any) -> Pairs:
 
 
 def _column(values: Mapping) -> Column:
-    return Column(id=values["id"], head=tuple(values["head"]), best=values["best"], run=expand(values.get("run", {})))
+    return Column(id=values["id"], head=tuple(values["head"]), best=values.get("best", "bold"), run=expand(values.get("run", {})))
 
 
-def _row(values: Mapping) -> Row:
+def _row(values: Mapping, columns: int) -> Row:
+    cells = values.get("cells")
     return Row(
         id=values["id"],
         labels=tuple(values["labels"]),
@@ -197,7 +206,7 @@ def _row(values: Mapping) -> Row:
         when=_pairs(values.get("when")),
         skip=_pairs(values.get("skip")),
         notes=_pairs(values.get("notes")),
-        cells=tuple(_reported(cell) for cell in values["cells"]),
+        cells=(Reported(absent=True),) * columns if cells is None else tuple(_reported(cell) for cell in cells),
     )
 
 

@@ -41,8 +41,10 @@ def _validator(name: str) -> jsonschema.Draft202012Validator:
 
 
 def check(value: Any, name: str, *, source: str | Path, at: str = "") -> None:
-    """Raise a UserError for the first thing in `value` that the schema `name` does not allow."""
+    """Raise a UserError for all keys that `value` misses under the schema `name`, or else for the first thing that it does not allow."""
     errors = sorted(_validator(name).iter_errors(_without_none(value)), key=lambda error: list(map(str, error.path)))
+    if missing := list({_message(error, at): None for error in errors if error.validator == "required"}):
+        raise UserError(f"{source}: {'; '.join(missing)}")
     if errors:
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
         raise UserError(f"{source}: {_message(errors[0], at)}{more}")

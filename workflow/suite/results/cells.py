@@ -1,4 +1,4 @@
-"""All cells of all tables as one pandas frame: what the paper prints, or what we measured, in percent, settings beside each number.
+"""All cells of some tables as one pandas frame: what the paper prints, or what we measured, in percent, settings beside each number.
 
 Both frames have the same columns, so one predicate serves both. `state` is "number"; "none" where there is no such number (a dash, a cell
 that spans two rows, a cell that does not apply); "pending" where a number is planned and not there yet.
@@ -12,6 +12,7 @@ import pandas as pd
 from methods.core.run_spec import get
 from workflow.suite.planning.config import Column, Row, Table
 from workflow.suite.planning.plan import Plan, cell_keys
+from workflow.suite.results import names
 from workflow.suite.results.measure import measure
 
 PENDING = ("not run", "not available")
@@ -30,8 +31,8 @@ def of_paper(tables: Mapping[str, Table]) -> pd.DataFrame:
     return _frame(tables, entry)
 
 
-def of_results(plan: Plan, folder: Path) -> pd.DataFrame:
-    """What is measured under `folder`."""
+def of_results(plan: Plan, tables: Mapping[str, Table], folder: Path) -> pd.DataFrame:
+    """What is measured under `folder` for these tables of the plan."""
 
     def entry(table: Table, row: Row, column: Column, index: int) -> Entry:
         item = measure(plan, plan.cells[f"{table.name}.{row.id}.{column.id}"], folder)
@@ -39,7 +40,7 @@ def of_results(plan: Plan, folder: Path) -> pd.DataFrame:
             return 100 * item.value, "number"
         return None, "pending" if item.status in PENDING else "none"
 
-    return _frame(plan.tables, entry)
+    return _frame(tables, entry)
 
 
 def _frame(tables: Mapping[str, Table], entry: Callable[[Table, Row, Column, int], Entry]) -> pd.DataFrame:
@@ -54,19 +55,21 @@ def _frame(tables: Mapping[str, Table], entry: Callable[[Table, Row, Column, int
 
 
 def _place(table: Table, row: Row, column: Column, index: int) -> dict[str, object]:
-    """Where a cell stands, how the paper names it, and its settings. Rows and columns keep the paper's order."""
-    keys, group = cell_keys(table, row, column), column.head[0]
-    named = table.stub[0] == "Method"
-    network = row.labels[1] if named else "RN34-LBN" if keys["lbn"] else "RN34"
-    if group.startswith("RN"):  # a table by architecture says "RN" in its rows
-        network = network.replace("RN", group)
+    """Where a cell stands and what the table declares of its Run, under the paper's names. Rows and columns keep the table's order."""
+    keys = cell_keys(table, row, column)
     return {
         "address": f"{table.name}.{row.id}.{column.id}",
         **{"table": table.name, "row": row.id, "column": column.id, "metric": table.metric, "section": row.section},
-        "method": row.labels[0].replace(" (", "(") if named else "Ours",
-        "pruning": row.labels[2] if named else None,
-        **{"network": network, "group": group, "mark": row.cells[index].mark, "spans": row.cells[index].shared},
+        **{"method": names.method(keys), "network": names.network(keys), "pruning": names.pruning(keys), "group": _group(column)},
+        **{"mark": row.cells[index].mark, "spans": row.cells[index].shared},
         **{name: get(keys, key) for name, key in SETTINGS.items()},
         "attack": get(keys, "attack.name"),
         "plus": get(keys, "options.plus"),
     }
+
+
+def _group(column: Column) -> str:
+    """What a comparison's columns differ in besides precision: the data set, else the architecture; other columns stand for themselves."""
+    if "dataset" in column.run:
+        return names.DATASETS.get(column.run["dataset"], column.run["dataset"])
+    return names.arch(column.run["arch"]) if "arch" in column.run else column.id

@@ -39,7 +39,8 @@ def _find(plan: Plan, what: str) -> Run:
 
 def _cell(plan: Plan, cell: Cell, folder: Path) -> str:
     item = measure(plan, cell, folder)
-    lines = [f"{cell.address}: {item.status}; ours {caption.shown(item)}, paper {caption.reported(cell.reported)}"]
+    paper = "" if cell.reported.absent else f", paper {caption.reported(cell.reported)}"
+    lines = [f"{cell.address}: {item.status}; ours {caption.shown(item)}{paper}"]
     lines += [f"  run {run}" for run in cell.runs]
     lines += [f"  why: {why}" for why in (cell.unavailable, cell.not_applicable) if why]
     return "\n".join([*lines, *(f"  note: {note}" for note in cell.notes)])

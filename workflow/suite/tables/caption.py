@@ -19,7 +19,9 @@ def percent(value: float | None) -> str:
 
 
 def reported(cell: Reported) -> str:
-    """The paper's entry, which is in percent already; a cell that spans two rows is shown in the lower one."""
+    """The paper's entry, which is in percent already; a cell that spans two rows is shown in the lower one; nothing in other tables."""
+    if cell.absent:
+        return ""
     return "below" if cell.shared else "-" if cell.value is None else f"{cell.value:.2f}"
 
 

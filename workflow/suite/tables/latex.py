@@ -37,7 +37,7 @@ def table(plan: Plan, name: str, folder: Path, *, made_by: str) -> str:
         *caption.stale_lines(plan, name, folder),
         caption.evaluation_line(plan, name, items),
     ]
-    words += [f"Data: {'; '.join(caption.data_lines(plan, name, items))}.", "Small: the paper's number."]
+    words += [f"Data: {'; '.join(caption.data_lines(plan, name, items))}.", *(["Small: the paper's number."] if shape.printed else [])]
     words += [f"({number}) {text}." for number, text in enumerate(notes.texts, 1)]
     return "\n".join(
         [
@@ -77,8 +77,11 @@ def _cell(item: Measured, mark: str | None, notes: Footnotes) -> str:
     sup = rf"\textsuperscript{{{','.join(map(str, numbers))}}}" if numbers else ""
     if ours == paper == "-":
         return "--" + sup
+    ours = STYLE[mark].format(SIGNS.get(ours, ours))
+    if not paper:
+        return ours + sup
     paper = STYLE[item.cell.reported.mark].format(SIGNS.get(paper, paper))
-    return rf"{STYLE[mark].format(SIGNS.get(ours, ours))} {{\scriptsize {paper}}}{sup}"
+    return rf"{ours} {{\scriptsize {paper}}}{sup}"
 
 
 def _heads(shape: Table) -> list[str]:

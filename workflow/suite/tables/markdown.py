@@ -16,6 +16,10 @@ LEGEND = (
     " `n.a.` not available, `-` not applicable (ours) or a dash in the paper. Marks follow the paper's rule, on the left for"
     " our numbers (among those finished), on the right as the paper printed them."
 )
+OWN_LEGEND = (
+    "A cell reads *ours [95 % interval over test images]*, or *ours ± sd over seeds*. `·` not run yet, `n.a.` not available, `-` not"
+    " applicable. The best finished number of a column is marked."
+)
 
 
 def table(plan: Plan, name: str, folder: Path, *, made_by: str) -> str:
@@ -30,7 +34,13 @@ def table(plan: Plan, name: str, folder: Path, *, made_by: str) -> str:
         cells = [_cell(measured[row.id, c.id], ours.get((row.id, c.id)), notes) for c in shape.columns]
         lines.append([*row.labels, *cells])
     heads = [*shape.stub, *(" ".join(column.head) for column in shape.columns)]
-    parts = [f"# {shape.title}", shape.caption, _about(plan, name, list(measured.values()), folder), _grid(lines, heads), LEGEND]
+    parts = [
+        f"# {shape.title}",
+        shape.caption,
+        _about(plan, name, list(measured.values()), folder),
+        _grid(lines, heads),
+        LEGEND if shape.printed else OWN_LEGEND,
+    ]
     return "\n\n".join([*parts, *_footnotes(notes), f"*{made_by}*"]) + "\n"
 
 
@@ -54,7 +64,7 @@ def _cell(item: Measured, mark: str | None, notes: Footnotes) -> str:
     number, _, rest = ours.partition(" ")
     ours = " ".join(filter(None, [STYLE[mark].format(number), rest]))
     paper = STYLE[item.cell.reported.mark].format(caption.reported(item.cell.reported))
-    both = "-" if ours == paper == "-" else f"{ours} / {paper}"
+    both = ours if not paper or ours == paper == "-" else f"{ours} / {paper}"
     return both + _sups(notes.of(item))
 
 

@@ -6,7 +6,7 @@ from itertools import combinations
 import pandas as pd
 
 from workflow.suite.paper.claims.evidence import Paper
-from workflow.suite.paper.claims.select import OURS
+from workflow.suite.results.names import OURS
 
 SETTING = ["method", "arch", "lbn", "sparsity", "p", "a", "weights", "eps", "dataset", "precision", "attack", "metric"]
 TRIVIAL = 10.0  # percent; a tenth is what guessing gives on CIFAR10
@@ -62,7 +62,7 @@ def mixed_scales(paper: Paper) -> list[str]:
     """Two rows of ours that seem to differ in p alone and differ in the score scale a as well, with the number at equal a elsewhere."""
     cells, found = settings(paper), []
     mine = cells[cells["method"].isin(OURS) & (cells["state"] == "number")]
-    for _, rows in mine[mine["pruning"].notna()].groupby(["table", "method", "column"], sort=False):
+    for _, rows in mine[mine["section"].notna()].groupby(["table", "method", "column"], sort=False):
         for one, two in combinations(rows.itertuples(), 2):
             if one.p == two.p or one.a == two.a:
                 continue

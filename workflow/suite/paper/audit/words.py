@@ -16,13 +16,13 @@ def captions(paper: Paper) -> list[str]:
     lines = []
     for said in paper.printed["captions"]:
         table = paper.tables[said["table"]]
-        wrong = [row for row in table.rows if row.section == "compressed" and "Not Pruned" in row.labels]
+        wrong = [row for row in table.rows if row.section == "compressed" and row.run.get("sparsity") is None]
         if said["marks_among"] == "pruned" and wrong:
-            names = ", ".join(f"{row.labels[0]} {row.labels[1]}" for row in wrong)
-            lines.append(f"`{table.name}` marks the best among the pruned models; below its line stands a row that is not pruned: {names}")
+            rows = ", ".join(f"`{row.id}`" for row in wrong)
+            lines.append(f"`{table.name}` marks the best among the pruned models; below its line stands a row that is not pruned: {rows}")
         label = said.get("explains_row")
         if label and not any(label in row.labels for row in table.rows):
-            near = ", ".join(dict.fromkeys(row.labels[1] for row in table.rows if label in row.labels[1]))
+            near = ", ".join(dict.fromkeys(text for row in table.rows for text in row.labels if label in text))
             lines.append(f"`{table.name}` explains a row '{label}' that it does not have; it has {near}")
     return lines + _small_row(paper)
 

@@ -4,7 +4,8 @@ import pandas as pd
 
 from workflow.suite.paper.claims.claim import Claim, Finding, claim
 from workflow.suite.paper.claims.evidence import Evidence
-from workflow.suite.paper.claims.select import CLEAN, DATASETS, MAIN, OURS, VANILLA, beats, ours, rivals, versus, words
+from workflow.suite.paper.claims.select import CLEAN, DATASETS, MAIN, VANILLA, beats, ours, rivals, versus, words
+from workflow.suite.results.names import OURS
 
 NOTABLE = 10.0  # points, the paper's word
 

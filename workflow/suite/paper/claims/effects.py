@@ -2,7 +2,8 @@
 
 from workflow.suite.paper.claims.claim import Claim, Finding, claim
 from workflow.suite.paper.claims.evidence import Evidence, NoVerdict
-from workflow.suite.paper.claims.select import COMPARABLE, COMPLETE, MAIN, OURS, ROBUST, counted, effects, signed, within
+from workflow.suite.paper.claims.select import COMPARABLE, COMPLETE, MAIN, ROBUST, counted, effects, signed, within
+from workflow.suite.results.names import OURS
 
 SPECIAL = ("RST", *OURS)
 

@@ -50,6 +50,8 @@ class Evidence(ABC):
 
     def numbers(self, **equal: object) -> pd.DataFrame:
         """The cells with these settings that have a number; a list matches any of its items. Cells still to come forbid a verdict."""
+        if equal.get("table", next(iter(self.tables), None)) not in self.tables:
+            raise NoVerdict("NOT-IN-TABLES", f"there is no table {equal['table']}")
         chosen = np.ones(len(self.cells), bool)
         for key, wanted in equal.items():
             column = self.cells[key].to_numpy()
@@ -133,10 +135,16 @@ class Ours(Evidence):
 
 def of_paper(tables: Mapping[str, Table] | None = None) -> Paper:
     """The paper as evidence."""
-    tables = config.load_tables() if tables is None else tables
+    tables = numbered(config.load_tables() if tables is None else tables)
     return Paper(cells=cells.of_paper(tables), tables=tables)
 
 
 def of_results(plan: Plan, folder: Path) -> Ours:
     """Our results as evidence."""
-    return Ours(cells=cells.of_results(plan, folder), tables=plan.tables, plan=plan, folder=folder)
+    tables = numbered(plan.tables)
+    return Ours(cells=cells.of_results(plan, tables, folder), tables=tables, plan=plan, folder=folder)
+
+
+def numbered(tables: Mapping[str, Table]) -> dict[str, Table]:
+    """The paper's tables: its claims are about them, whatever other tables there are."""
+    return {name: table for name, table in tables.items() if table.number is not None}

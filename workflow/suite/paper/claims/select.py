@@ -5,13 +5,14 @@ from collections.abc import Iterable
 import pandas as pd
 
 from workflow.suite.paper.claims.evidence import Evidence, NoVerdict
+from workflow.suite.results import names
+from workflow.suite.results.names import OURS
 
 MAIN, CLEAN, VANILLA = "main_comparison", "comparison_vanilla", "vanilla"
 COMPLETE, OTHER_NETS = "complete_comparison", "comparison_rn18_rn50"
 ROBUST = (MAIN, COMPLETE, OTHER_NETS)  # in the order in which a cell that stands in two of them is taken
 DATASETS = ("CIFAR10", "CIFAR100", "ImageNet100")
 SETTINGS = (*((MAIN, dataset) for dataset in DATASETS), (OTHER_NETS, "RN18"), (OTHER_NETS, "RN50"))
-OURS = ("Ours", "Ours(fast)")
 # Points within which we read "comparable", "competitive" and "on par", everywhere; 10 000 test images tell 1.4 points apart at best.
 COMPARABLE = 2.0
 
@@ -81,7 +82,7 @@ def effects(e: Evidence, tables: Iterable[str], *, of: str, on: object, off: obj
 
 
 def _named(key: dict[str, object]) -> list[object]:
-    network = f"{str(key['arch']).upper()}{'-LBN' if key.get('lbn') is True else ''}"
+    network = names.network({"arch": key["arch"], "lbn": key.get("lbn") is True})
     p = key.get("p", "-")
     method = [key["method"]] if "method" in key else []
     group = [] if str(key["group"]).startswith("RN") else [key["group"]]
