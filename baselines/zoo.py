@@ -12,7 +12,6 @@ tensor is ignored. The width is read from the file: a scale's reduced width does
 from __future__ import annotations
 
 import hashlib
-import pickle
 import re
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from methods.data.load import Data
 from methods.networks.foreign import Foreign, pretrained
 from methods.networks.model_file import fill
 from methods.networks.resnet import Net, build
+from methods.networks.torch_file import read_state
 from methods.pruning.makers import Scored, Signed
 from methods.training.method import Method, weight_report
 
@@ -95,7 +95,7 @@ class Zoo(Method):
 
 def official(path: Path, spec: dict, data: Data) -> Net:
     """Our network for a checkpoint of the official code, with its effective weights."""
-    state = strip(read(path), path, data)
+    state = strip(read_state(path, absent="set 'options.path' to a checkpoint of the official code"), path, data)
     if spec["arch"] not in ARCHS:
         raise UserError(f"unknown architecture 'arch: {spec['arch']}'; allowed: {', '.join(ARCHS)}")
     if "conv1.weight" not in state:
@@ -117,21 +117,6 @@ def official(path: Path, spec: dict, data: Data) -> Net:
         if spec["precision"] == "binary" and conv.weight[conv.weight != 0].abs().unique().numel() > 1:
             raise UserError(f"{path}: the weights of '{name}' have several magnitudes; the run says 'precision: binary'")
     return net
-
-
-def read(path: Path) -> dict[str, Tensor]:
-    """The state dict in a file of torch.save, bare or beside the official training's own values; no code of the file is run."""
-    try:
-        saved = torch.load(path, weights_only=True, map_location="cpu")
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file; set 'options.path' to a checkpoint of the official code") from None
-    except (OSError, RuntimeError, EOFError, ValueError, KeyError, pickle.UnpicklingError) as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise UserError(f"{path}: not a complete checkpoint ({reason})") from None
-    state = saved.get("state_dict", saved) if isinstance(saved, dict) else None
-    if not isinstance(state, dict) or not state or not all(isinstance(t, Tensor) for t in state.values()):
-        raise UserError(f"{path}: holds no state dict of tensors, neither itself nor under 'state_dict'")
-    return state
 
 
 def strip(state: dict[str, Tensor], path: Path, data: Data) -> dict[str, Tensor]:

@@ -9,8 +9,8 @@ In Python, for any `torch.nn.Module` that maps images in [0, 1] to logits:
 On the command line:
 
     python -m methods.evaluate file model.safetensors --dataset cifar10 --source sample --examples 100
-    python -m methods.evaluate run --run results/runs/RUN --spec '{"attack": "standard", "eps": "8/255"}' --shard 1/4 --out part1.json
-    python -m methods.evaluate merge --out result.json part1.json part2.json part3.json part4.json
+    python -m methods.evaluate run --run results/runs/RUN --spec '{"attack": "standard", "eps": "8/255"}' --shard 1/4 --out shard1.json
+    python -m methods.evaluate merge --out result.json shard1.json shard2.json shard3.json shard4.json
     python -m methods.evaluate export result.json --out model_info.json --dataset cifar10 --name "..." --architecture "..."
 """
 
@@ -26,56 +26,53 @@ from methods.core import eval_spec
 from methods.core.errors import UserError
 from methods.core.eval_result import Result, summarise
 from methods.core.eval_spec import EvalSpec
-from methods.runtime.progress import Progress
 
 if TYPE_CHECKING:  # merging and exporting do without torch
+    import numpy as np
     from torch import Tensor, nn
+
+    from methods.evaluation.attacked_net import Engine
 
 
 def evaluate(
     model: nn.Module,
-    x: Tensor,
-    y: Tensor,
+    x: Tensor | np.ndarray,
+    y: Tensor | np.ndarray,
     *,
     spec: EvalSpec | Mapping[str, Any] | str = "{}",
     progress: bool = False,
     resume: Path | None = None,
     fast: bool = True,
+    engine: Engine | None = None,
 ) -> Result:
-    """Evaluate `model` on images x (float, [n, channels, height, width], in [0, 1]) with labels y.
+    """Evaluate `model` on images x (float, [n, channels, height, width], in [0, 1]) with labels y: tensors or numpy arrays.
 
     The model is evaluated in eval mode on the device of its parameters; its mode and its gradient flags are restored afterwards.
     `spec` (see `methods.core.eval_spec`) defaults to the standard AutoAttack, Linf, 8/255, all of x, seed 0, blocks of 250.
     `progress` reports on stderr. With a folder `resume`, an interrupted call goes on where it was when it is made again.
     `fast=False` leaves the network's batch norms and memory format alone; the answers are the same to rounding.
+    `engine` offers a faster form of the network to search on (see `methods.evaluation.attacked_net`).
 
     Bad input (labels out of range, images outside of [0, 1], logits that are not finite, ...) raises `methods.core.errors.UserError`.
     """
-    from methods.evaluation.attacked_net import model_hash, victim
-    from methods.evaluation.runner import Store, check_images, evaluate_blocks
+    import torch
+
+    from methods.evaluation.attacked_net import model_hash
+    from methods.evaluation.images import from_arrays
+    from methods.evaluation.runner import run_shard
 
     spec = spec if isinstance(spec, EvalSpec) else eval_spec.parse(spec)
-    check_images(x, y, 0)
-    count = spec.count(len(x))
-    device = next((p.device for p in (*model.parameters(), *model.buffers())), x.device)
-    name = model_hash(model)
-    store = Store(folder=resume, model=name)
-
-    def fetch(number: int) -> tuple[Tensor, Tensor]:
-        rows = slice(number * spec.block, min((number + 1) * spec.block, count))
-        return x[rows], y[rows]
-
-    shown = Progress(count, sys.stderr if progress else None, passes=sum(map(spec.attack.cost, spec.attack.names)))
-    with victim(model, fast=fast) as net:
-        numbers = range(spec.blocks(count))
-        blocks, paths = evaluate_blocks(net, numbers, fetch, spec=spec, store=store, progress=shown, device=device)
-    store.clear(paths)
-    return summarise(spec, blocks, model=name)
+    images, name = from_arrays(x, y), model_hash(model)
+    device = next((p.device for p in (*model.parameters(), *model.buffers())), getattr(x, "device", None) or torch.device("cpu"))
+    stream = sys.stderr if progress else None
+    shard = run_shard(model, images, spec, model=name, device=device, work=resume, stream=stream, fast=fast, engine=engine)
+    shard.clear()
+    return summarise(spec, shard.blocks, model=name)
 
 
 def main(arguments: list[str] | None = None) -> int:
     """The command line; a problem that the user can solve is one line on stderr and exit code 2."""
-    from methods.evaluation.commands import parser
+    from methods.evaluation.arguments import parser
 
     options = parser(__doc__).parse_args(arguments)
     try:
@@ -85,7 +82,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     except OSError as error:  # a folder that cannot be written, a full disk
         where = f"{error.filename or options.out}: {error.strerror or error}"
-        print(f"error: {where}; mend that and run the same command again: finished blocks are kept", file=sys.stderr)
+        print(f"error: {where}; once that is solved, run the same command again: finished blocks are kept", file=sys.stderr)
         return 2
     return 0
 

@@ -26,9 +26,9 @@ from methods.core.errors import UserError
 from methods.core.eval_spec import EvalSpec
 from methods.core.files import write_json
 from methods.data.load import Data, load
-from methods.evaluation.attack_warnings import Collector
-from methods.evaluation.attacked_net import victim
+from methods.evaluation import attacked_net
 from methods.evaluation.block import attack_block, plain_block
+from methods.evaluation.observer import Observer
 from methods.networks.resnet import Net, build
 from methods.runtime.device import device as chosen_device
 from methods.runtime.provenance import provenance
@@ -83,8 +83,8 @@ def compare(net: Net, x: Tensor, y: Tensor, spec: EvalSpec, *, fast: bool, repea
 
 def attacked(net: Net, x: Tensor, y: Tensor, spec: EvalSpec, *, fast: bool, seed: int) -> list[str]:
     """Our answers on one block."""
-    with victim(net, fast=fast) as frozen:
-        return attack_block(frozen, x, y, spec=spec, seed=seed, warn=Collector())
+    with attacked_net.attacked(net, fast=fast) as frozen:
+        return attack_block(frozen, x, y, spec=spec, seed=seed, observer=Observer())
 
 
 def cases(net: Net, data: Data, spec: EvalSpec, *, repeats: int, device: torch.device) -> dict[str, dict[str, Any]]:

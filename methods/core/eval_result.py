@@ -1,10 +1,11 @@
-"""What an evaluation found: per example, what broke it; counts and accuracies; warnings as data. Torch-free.
+"""The result of an evaluation: per example, what broke it; counts and accuracies; warnings as data. Torch-free.
 
 A shard file holds whole blocks. Merging puts the blocks of all shards in order; the merged file does not depend on how the work was cut.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,11 +28,15 @@ class BlockResult:
     broken: tuple[str, ...]
     warnings: tuple[Mapping[str, Any], ...] = ()
     seconds: float = 0.0
+    passes: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """A whole evaluation. `data` and `model` say on what and of what; `seconds` is the sum over blocks."""
+    """A whole evaluation. `data` and `model` say on what and of what; `seconds` and `passes` are sums over blocks.
+
+    A pass is one image through the network; where a gradient is wanted it counts twice.
+    """
 
     spec: EvalSpec
     broken: tuple[str, ...]
@@ -39,6 +44,7 @@ class Result:
     data: str = ""
     model: str = ""
     seconds: float = 0.0
+    passes: int = 0
 
     @property
     def n(self) -> int:
@@ -84,6 +90,7 @@ class Result:
             "data": self.data,
             "model": self.model,
             "seconds": round(self.seconds, 3),
+            "passes": self.passes,
         }
 
 
@@ -110,10 +117,16 @@ def summarise(spec: EvalSpec, blocks: Sequence[BlockResult], *, data: str = "", 
         {"kind": kind, "attack": attack, "message": message, "blocks": sorted(set(numbers))}
         for (kind, attack, message), numbers in grouped.items()
     ]
-    seconds = sum(block.seconds for block in ordered)
-    result = Result(spec=spec, broken=broken, warnings=tuple(warnings), data=data, model=model, seconds=seconds)
-    note = _square_warning(result)
-    return Result(**{**result.__dict__, "warnings": (*result.warnings, *note)})
+    result = Result(
+        spec=spec,
+        broken=broken,
+        warnings=tuple(warnings),
+        data=data,
+        model=model,
+        seconds=sum(block.seconds for block in ordered),
+        passes=sum(block.passes for block in ordered),
+    )
+    return dataclasses.replace(result, warnings=(*result.warnings, *_square_warning(result)))
 
 
 def _square_warning(result: Result) -> tuple[dict[str, Any], ...]:
@@ -154,6 +167,7 @@ def block_json(spec: EvalSpec, block: BlockResult) -> dict[str, Any]:
         "broken_by": encode(block.broken, spec),
         "warnings": [dict(w) for w in block.warnings],
         "seconds": round(block.seconds, 3),
+        "passes": block.passes,
     }
 
 
@@ -163,6 +177,7 @@ def read_block(value: Mapping[str, Any]) -> BlockResult:
         broken=decode(value["broken_by"]),
         warnings=tuple(value["warnings"]),
         seconds=value["seconds"],
+        passes=value.get("passes", 0),  # shards of an earlier version do not say
     )
 
 
@@ -178,15 +193,15 @@ def merge(paths: Sequence[Path]) -> Result:
                 both = f"'{key}' is {shard[key]!r}, but {first[key]!r} in {paths[0]}"
                 raise UserError(f"{path}: {both}; these are not shards of one evaluation")
     spec = eval_spec.parse(first["spec"])
-    found: dict[int, Path] = {}
+    holders: dict[int, Path] = {}
     blocks = []
     for path, shard in zip(paths, shards, strict=True):
         for value in shard["blocks"]:
-            if value["number"] in found:
-                raise UserError(f"{path}: block {value['number']} is already in {found[value['number']]}; give each shard once")
-            found[value["number"]] = path
+            if value["number"] in holders:
+                raise UserError(f"{path}: block {value['number']} is already in {holders[value['number']]}; give each shard once")
+            holders[value["number"]] = path
             blocks.append(read_block(value))
-    missing = sorted(set(range(spec.blocks(first["total"]))) - set(found))
+    missing = sorted(set(range(spec.blocks(first["total"]))) - set(holders))
     if missing:
         raise UserError(f"merge: the blocks {_some(missing)} are in none of the {len(paths)} shard files; add the shards that hold them")
     result = summarise(spec, blocks, data=first["data"], model=first["model"])

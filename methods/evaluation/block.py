@@ -7,7 +7,7 @@ spares work (`methods.evaluation.sieve`, `methods.evaluation.attacked_net`). Bot
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 from pyautoattack import AutoAttack
@@ -18,12 +18,11 @@ from methods.attacks.pgd import pgd
 from methods.core.errors import UserError
 from methods.core.eval_result import CLEAN, ROBUST
 from methods.core.eval_spec import EvalSpec
-from methods.evaluation.attack_warnings import Collector
-from methods.evaluation.attacked_net import Victim
+from methods.evaluation.attack_warnings import WarningLogger, check_network
+from methods.evaluation.attacked_net import AttackedNet, View
+from methods.evaluation.observer import Observer
 from methods.evaluation.sieve import sieve_apgd
 
-Begin = Callable[[str, int], None]
-Save = Callable[[str, Sequence[str]], None]
 TARGETED = ("apgd-t", "fab-t")
 
 
@@ -32,7 +31,7 @@ def library(net: nn.Module, spec: EvalSpec, seed: int, *, device: torch.device |
     attack = spec.attack
     adversary = AutoAttack(net, norm=spec.norm, eps=spec.radius, seed=seed, version="standard", device=device)
     adversary.attacks_to_run = list(attack.names)
-    # APGD derives its checkpoints from n_iter when it is made: a shorter one has to be made anew.
+    # APGD derives its checkpoints from n_iter when it is made: one with another number is a new object.
     common = {"n_iter": attack.apgd_iter, "norm": spec.norm, "eps": spec.radius, "seed": seed, "rho": 0.75, "device": device}
     adversary.apgd = APGDAttack(net, n_restarts=attack.restarts, logger=adversary.logger, **common)
     adversary.apgd_targeted = APGDAttack_targeted(net, n_restarts=1, n_target_classes=attack.targets, logger=adversary.logger, **common)
@@ -52,90 +51,70 @@ def plain_block(net: nn.Module, x: Tensor, y: Tensor, *, spec: EvalSpec, seed: i
 
 
 def attack_block(
-    net: Victim,
+    net: AttackedNet,
     x: Tensor,
     y: Tensor,
     *,
     spec: EvalSpec,
     seed: int,
-    warn: Collector,
+    observer: Observer,
+    chunk: int | None = None,
     check: bool = True,
     before: Sequence[str] = (),
     done: Sequence[str] = (),
-    begin: Begin = lambda attack, examples: None,
-    save: Save = lambda attack, broken: None,
 ) -> list[str]:
     """What broke each example: "none", "clean", or the attack.
 
-    `before` and `done` are the answers after the attacks that an interrupted run had finished; `begin` is told before and `save` after
-    each attack. Each attack seeds itself, so that going on gives what an undisturbed run gives. `check` looks at the network as the library
-    does before its first batch.
+    `before` and `done` are the answers after the attacks that an interrupted run had finished. Each attack seeds itself, so that going on
+    gives what an undisturbed run gives. `check` looks at the network as the library does before its first batch.
     """
+    view = View(net, observer, chunk=chunk)
     with torch.no_grad():
-        net.known = None
-        logits = net(x)
+        logits = view.dense(x)
         check_labels(y, logits.shape[1])
         check_classes(spec, logits.shape[1])
-        right = logits.max(1)[1] == y
-        broken = list(before) or [ROBUST if ok else CLEAN for ok in right.tolist()]
+        broken = list(before) or [ROBUST if right else CLEAN for right in (logits.max(1)[1] == y).tolist()]
         names = [name for name in spec.attack.names if name not in done]
-        if not names:
-            return broken
-        if check and not done and spec.attack.version != "pgd":
-            warn.attack = "checks"
-            warn.check_network(net, x, y)
-        run = _pgd(net, spec, seed) if spec.attack.version == "pgd" else _driver(net, spec, seed, warn, x.device)
+        if names and check and not done and spec.attack.version != "pgd":
+            check_network(view, x, y, observer)
         for name in names:
             rows = torch.tensor([i for i, b in enumerate(broken) if b == ROBUST], dtype=torch.long, device=x.device)
-            begin(name, len(rows))
+            observer.begin(name, len(rows))
             if len(rows):
-                warn.attack = name
-                net.known = (x[rows], logits[rows])
-                adversarial = run(name, x[rows], y[rows])
-                _check_ball(adversarial, x[rows], spec, name)
-                fooled = net(adversarial).max(1)[1] != y[rows]
+                adversarial = perturb(view.knowing(x[rows], logits[rows]), x[rows], y[rows], name=name, spec=spec, seed=seed)
+                check_ball(adversarial, x[rows], spec, name)
+                fooled = view.dense(adversarial).max(1)[1] != y[rows]
                 for i in rows[fooled].tolist():
                     broken[i] = name
-            save(name, broken)
-        net.known = None
+            observer.end(name, broken)
     return broken
 
 
-def _driver(net: Victim, spec: EvalSpec, seed: int, warn: Collector, device: torch.device) -> Callable[[str, Tensor, Tensor], Tensor]:
-    """The library's attacks by name, each seeded and set as `run_standard_evaluation` does it."""
-    adversary = library(net, spec, seed, device=device)
-    adversary.apgd.logger = adversary.apgd_targeted.logger = warn
-    sieve_apgd(adversary.apgd)
-    sieve_apgd(adversary.apgd_targeted)
-
-    def run(name: str, x: Tensor, y: Tensor) -> Tensor:
-        if name in ("apgd-ce", "apgd-dlr"):
-            attack = adversary.apgd
-            attack.loss = name.removeprefix("apgd-")
-        elif name == "apgd-t":
-            attack = adversary.apgd_targeted
-        elif name == "square":
-            attack = adversary.square
-        else:
-            attack = adversary.fab
-            attack.targeted = name == "fab-t"
-            attack.n_restarts = 1 if attack.targeted else spec.attack.restarts
-        attack.seed = seed
-        return attack.perturb(x, y)
-
-    return run
+def perturb(view: View, x: Tensor, y: Tensor, *, name: str, spec: EvalSpec, seed: int) -> Tensor:
+    """The images that one attack makes of x, seeded and set as the library's `run_standard_evaluation` does it."""
+    if name == "pgd":
+        return _pgd(view, x, y, spec, seed)
+    adversary = library(view, spec, seed, device=x.device)
+    if name in ("apgd-ce", "apgd-dlr", "apgd-t"):
+        apgd = adversary.apgd_targeted if name == "apgd-t" else adversary.apgd
+        if name != "apgd-t":
+            apgd.loss = name.removeprefix("apgd-")
+        apgd.logger = WarningLogger(name, view.observer)
+        sieve_apgd(apgd)
+        return apgd.perturb(x, y)
+    if name == "square":
+        return adversary.square.perturb(x, y)
+    adversary.fab.targeted = name == "fab-t"
+    if adversary.fab.targeted:
+        adversary.fab.n_restarts = 1
+    return adversary.fab.perturb(x, y)
 
 
-def _pgd(net: Victim, spec: EvalSpec, seed: int) -> Callable[[str, Tensor, Tensor], Tensor]:
+def _pgd(view: View, x: Tensor, y: Tensor, spec: EvalSpec, seed: int) -> Tensor:
     """The validation attack of the paper: quick, and weaker than AutoAttack."""
-
-    def run(name: str, x: Tensor, y: Tensor) -> Tensor:
-        generator = torch.Generator(x.device).manual_seed(seed)
-        with torch.enable_grad():
-            alpha = spec.attack.step * spec.radius
-            return pgd(net, x, y, eps=spec.radius, alpha=alpha, steps=spec.attack.steps, generator=generator)
-
-    return run
+    generator = torch.Generator(x.device).manual_seed(seed)
+    with torch.enable_grad():
+        return pgd(view, x, y, eps=spec.radius, alpha=spec.attack.step * spec.radius, steps=spec.attack.steps, generator=generator)
 
 
 def check_labels(y: Tensor, classes: int) -> None:
@@ -160,7 +139,7 @@ def check_classes(spec: EvalSpec, classes: int) -> None:
             raise UserError(f"evaluation key 'attack.attacks: {name}' needs at least {least[name]} classes; the network has {classes}")
 
 
-def _check_ball(adversarial: Tensor, x: Tensor, spec: EvalSpec, name: str) -> None:
+def check_ball(adversarial: Tensor, x: Tensor, spec: EvalSpec, name: str) -> None:
     """An attack that left its ball would report a number that is too low."""
     away = (adversarial - x).flatten(1)
     size = away.abs().amax(1) if spec.norm == "Linf" else away.norm(dim=1)

@@ -1,175 +1,164 @@
 """An evaluation as blocks of consecutive test examples, each attacked on its own with its own seed.
 
 The answers of a block depend on the network, on the block's images and on the evaluation's settings, and on nothing else: not on how
-blocks are dealt to shards, not on what ran before. A killed evaluation goes on after the last attack that it finished. (Another device or
-number of threads may round differently.)
+blocks are dealt to shards, not on what ran before. (Another device or number of threads may round differently.)
 """
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TextIO
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from methods.core import sealed
 from methods.core.errors import UserError
-from methods.core.eval_result import BlockResult, decode, encode
+from methods.core.eval_result import ROBUST, BlockResult
 from methods.core.eval_spec import EvalSpec
-from methods.evaluation.attack_warnings import Collector
-from methods.evaluation.attacked_net import Victim
+from methods.evaluation.attacked_net import AttackedNet, Engine, attacked
 from methods.evaluation.block import attack_block
+from methods.evaluation.images import Images
+from methods.evaluation.observer import AttackWarning, Observer
+from methods.evaluation.unfinished import Store, Work
 from methods.runtime.progress import Progress
-
-Fetch = Callable[[int], tuple[Tensor, Tensor]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Store:
-    """Unfinished work on disk: one small file per block, named by all that decides its answers. `folder` None keeps nothing."""
+class Shard:
+    """The blocks of one shard of an evaluation of `total` examples; `clear` drops its unfinished work once they are safe."""
 
-    folder: Path | None = None
-    model: str = ""
+    total: int
+    blocks: list[BlockResult]
+    store: Store
+    paths: list[Path | None]
 
-    def path(self, spec: EvalSpec, number: int, x: Tensor, y: Tensor) -> Path | None:
-        if self.folder is None:
-            return None
-        # The number of examples does not matter to a block, beyond the images that are in it.
-        digest = hashlib.sha256(f"{spec.canonical('examples')} {self.model} {number} {tuple(x.shape)}".encode())
-        digest.update(x.cpu().contiguous().numpy().data)
-        digest.update(y.cpu().contiguous().numpy().data)
-        return self.folder / f"block-{number:05d}.{digest.hexdigest()[:16]}.json"
+    def clear(self) -> None:
+        self.store.clear(self.paths)
 
-    def clear(self, paths: Iterable[Path | None]) -> None:
-        """Remove these blocks, and the folder with the last of them (another shard may still use it)."""
-        for path in paths:
-            if path is not None:
-                path.unlink(missing_ok=True)
-        if self.folder is not None:
-            with contextlib.suppress(OSError):  # not there, or not empty
-                self.folder.rmdir()
+
+def run_shard(
+    net: nn.Module,
+    images: Images,
+    spec: EvalSpec,
+    *,
+    model: str,
+    device: torch.device,
+    shard: tuple[int, int] = (1, 1),
+    work: Path | None = None,
+    stream: TextIO | None = sys.stderr,
+    fast: bool = True,
+    engine: Engine | None = None,
+) -> Shard:
+    """Evaluate shard (k, n): every n-th block from the k-th on.
+
+    `model` names the network for the unfinished work that is kept in the folder `work`; `stream` shows progress.
+    """
+    k, n = shard
+    total = spec.count(images.count)
+    numbers = range(k - 1, spec.blocks(total), n)
+    examples = sum(min(spec.block, total - number * spec.block) for number in numbers)
+    progress = Progress(examples, stream, passes=sum(map(spec.attack.cost, spec.attack.names)))
+    store, results, paths = Store(folder=work, model=model), [], []
+    with attacked(net.to(device), fast=fast, engine=engine) as frozen:
+        runner = Runner(net=frozen, spec=spec, progress=progress)
+        for number in numbers:
+            x, y = images.fetch(number, spec.block, total)
+            paths.append(store.path(spec, number, x, y))
+            results.append(runner.block(number, x.to(device), y.to(device), Work.resume(spec, paths[-1])))
+    return Shard(total=total, blocks=results, store=store, paths=paths)
 
 
 @dataclass(kw_only=True)
-class Work:
-    """How far a block has come: the attacks that are done and the answers after them."""
+class Runner:
+    """Attacks blocks one after the other; `chunk` is how many images the network sees at once, None while all that it is given."""
 
+    net: AttackedNet
     spec: EvalSpec
-    path: Path | None
-    done: list[str] = field(default_factory=list)
-    broken: list[str] = field(default_factory=list)
-    warnings: list[dict[str, Any]] = field(default_factory=list)
-    seconds: float = 0.0
+    progress: Progress
+    chunk: int | None = None
 
-    @classmethod
-    def resume(cls, spec: EvalSpec, path: Path | None) -> Work:
-        """The saved state, or a fresh one. A damaged file is named and as good as none: the block is computed again."""
-        fresh = cls(spec=spec, path=path)
-        if path is None or not path.exists():
-            return fresh
-        try:
-            saved = sealed.read(path)
-        except UserError:
-            print(f"warning: {path} is damaged; the block is computed again", file=sys.stderr, flush=True)
-            return fresh
-        kept = {key: saved[key] for key in ("done", "warnings", "seconds")}
-        return cls(spec=spec, path=path, broken=list(decode(saved["broken_by"])), **kept)
-
-    def save(self) -> None:
-        if self.path is not None:
-            kept = {"done": self.done, "warnings": self.warnings, "seconds": self.seconds}
-            sealed.write(self.path, kept | {"broken_by": encode(self.broken, self.spec)})
-
-
-def evaluate_blocks(
-    net: Victim, numbers: Iterable[int], fetch: Fetch, *, spec: EvalSpec, store: Store, progress: Progress, device: torch.device
-) -> tuple[list[BlockResult], list[Path | None]]:
-    """The blocks with these numbers, and the files in which their state is kept until the caller has published the result."""
-    results, paths = [], []
-    for number in numbers:
-        x, y = fetch(number)
-        check_images(x, y, number * spec.block)
-        path = store.path(spec, number, x, y)
-        work = Work.resume(spec, path)
-        known = work.seconds
-        finish_block(net, x.to(device), y.to(device), number=number, work=work, progress=progress)
-        progress.block(len(x), sum(b == "none" for b in work.broken), computed=work.seconds - known)
-        results.append(BlockResult(number=number, broken=tuple(work.broken), warnings=tuple(work.warnings), seconds=work.seconds))
-        paths.append(path)
-    return results, paths
+    def block(self, number: int, x: Tensor, y: Tensor, work: Work) -> BlockResult:
+        """Run what is left of a block; after a memory error the network sees half as many images at once, and the attack starts over."""
+        before = work.seconds
+        while not work.finished:
+            recorder = Recorder(work=work, progress=self.progress, number=number, examples=len(x))
+            try:
+                broken = attack_block(
+                    self.net,
+                    x,
+                    y,
+                    spec=self.spec,
+                    seed=self.spec.block_seed(number),
+                    observer=recorder,
+                    chunk=self.chunk,
+                    check=number == 0,
+                    before=work.broken,
+                    done=work.done,
+                )
+                recorder.keep(broken)
+            except (torch.OutOfMemoryError, RuntimeError) as error:
+                if not _is_memory(error):
+                    raise
+                self.chunk = _half(self.chunk or len(x))
+                work.warnings = [*work.warnings, _memory_warning(self.chunk)]
+        self.progress.block(len(x), work.broken.count(ROBUST), computed=work.seconds - before)
+        return work.result(number)
 
 
-def finish_block(net: Victim, x: Tensor, y: Tensor, *, number: int, work: Work, progress: Progress) -> None:
-    """Run what is left of a block; a memory error halves the images that the network sees at once, and the attack starts anew."""
-    names, seed = work.spec.attack.names, work.spec.block_seed(number)
-    net.tick = progress.tick
+@dataclass(kw_only=True)
+class Recorder(Observer):
+    """Shows how a block goes, and saves after each attack its answers, its warnings and what it cost."""
 
-    def begin(attack: str, robust: int) -> None:
-        later = names[names.index(attack) :]
-        progress.attack(attack, number, len(x), robust, passes=robust * sum(map(work.spec.attack.cost, later)))
+    work: Work
+    progress: Progress
+    number: int
+    examples: int
+    warnings: list[AttackWarning] = field(default_factory=list)
+    since: float = field(default_factory=time.perf_counter)
+    count: int = 0
 
-    if work.broken and work.done == list(names):
-        return
-    while True:
-        warn = Collector()
-        warn.warnings = list(work.warnings)
-        lap = [time.perf_counter()]
+    def begin(self, attack: str, robust: int) -> None:
+        self.count = 0  # only attacks are counted: what precedes them is computed again when a run goes on
+        spec = self.work.spec.attack
+        later = spec.names[spec.names.index(attack) :]
+        self.progress.attack(attack, self.number, self.examples, robust, passes=robust * sum(map(spec.cost, later)))
 
-        def save(attack: str, broken: Sequence[str], warn: Collector = warn, lap: list[float] = lap) -> None:
-            lap.append(time.perf_counter())
-            work.done, work.broken, work.warnings = [*work.done, attack], list(broken), list(warn.warnings)
-            work.seconds += lap[-1] - lap[-2]
-            work.save()
+    def passes(self, count: int) -> None:
+        self.count += count
+        self.progress.tick(count)
 
-        try:
-            work.broken = attack_block(
-                net,
-                x,
-                y,
-                spec=work.spec,
-                seed=seed,
-                warn=warn,
-                check=number == 0,
-                before=work.broken,
-                done=work.done,
-                begin=begin,
-                save=save,
-            )
-        except (torch.OutOfMemoryError, RuntimeError) as error:
-            if not _memory(error):
-                raise
-            chunk = net.halve(len(x))
-            work.warnings = [*work.warnings, _memory_note(chunk)]
-            continue
-        if not names:
-            work.seconds += time.perf_counter() - lap[0]
-            work.save()
-        return
+    def warn(self, warning: AttackWarning) -> None:
+        self.warnings.append(warning)
+
+    def end(self, attack: str, broken: Sequence[str]) -> None:
+        self.work.done = [*self.work.done, attack]
+        self.keep(broken)
+
+    def keep(self, broken: Sequence[str]) -> None:
+        """All that happened since the last time."""
+        now, work = time.perf_counter(), self.work
+        work.broken, work.warnings = list(broken), work.warnings + self.warnings
+        work.seconds, work.passes = work.seconds + now - self.since, work.passes + self.count
+        self.warnings, self.since, self.count = [], now, 0
+        work.save()
 
 
-def _memory(error: BaseException) -> bool:
+def _is_memory(error: BaseException) -> bool:
     return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)
 
 
-def _memory_note(chunk: int) -> dict[str, Any]:
+def _half(chunk: int) -> int:
+    if chunk <= 1:
+        raise UserError("out of memory with a single image at a time; free the device's memory or use another device")
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+    return (chunk + 1) // 2
+
+
+def _memory_warning(chunk: int) -> AttackWarning:
     message = f"out of memory: the network saw {chunk} images at a time; answers can differ by rounding"
-    return {"kind": "memory", "attack": "memory", "message": message}
-
-
-def check_images(x: Tensor, y: Tensor, start: int) -> None:
-    """Images are float [n, channels, height, width] in [0, 1], labels n whole numbers; `start` is the position of the first one."""
-    if x.ndim != 4 or not x.is_floating_point():
-        raise UserError(f"images x must be floats of shape [n, channels, height, width], not {x.dtype} of shape {tuple(x.shape)}")
-    if y.shape != (len(x),) or y.is_floating_point() or y.dtype == torch.bool:
-        raise UserError(f"labels y must be {len(x)} whole numbers, one per image, not {y.dtype} of shape {tuple(y.shape)}")
-    outside = (~((x >= 0) & (x <= 1))).flatten(1).any(1).nonzero()
-    if len(outside):
-        bad = start + int(outside[0, 0])
-        raise UserError(f"image x[{bad}] has values outside of [0, 1] (or NaN); normalisation belongs inside the network")
+    return AttackWarning(kind="memory", attack="memory", message=message)

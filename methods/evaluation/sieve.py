@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import torch
 from pyautoattack.autopgd_base import APGDAttack
-from torch import Tensor, nn
+from torch import Tensor
+
+from methods.evaluation.attacked_net import View
 
 
 class AllBroken(Exception):
@@ -20,11 +22,11 @@ class AllBroken(Exception):
 class Sieve:
     """The network for one APGD run on (x, y): computes rows until they are misclassified, and keeps the image that did it."""
 
-    def __init__(self, net: nn.Module, x: Tensor, y: Tensor):
+    def __init__(self, net: View, x: Tensor, y: Tensor):
         self.net, self.y = net, y
         self.alive = torch.ones(len(x), dtype=torch.bool, device=x.device)
         self.adv = x.clone()
-        self.last: Tensor | None = None
+        self.last = torch.empty(0, device=x.device)
 
     def __call__(self, x: Tensor) -> Tensor:
         if self.alive.all():
@@ -34,9 +36,9 @@ class Sieve:
             logits = self.last.clone()
             logits[rows] = self.net(x[rows])
         self.last = logits.detach()
-        fresh = self.alive & (self.last.max(1)[1] != self.y)
-        self.adv[fresh] = x.detach()[fresh]
-        self.alive &= ~fresh
+        broken = self.net.confirmed(x.detach(), self.y, self.alive & (self.last.max(1)[1] != self.y))
+        self.adv[broken] = x.detach()[broken]
+        self.alive &= ~broken
         if not self.alive.any():
             raise AllBroken
         return logits

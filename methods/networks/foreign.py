@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import importlib.util
+import pickle
 import sys
 import warnings
 from pathlib import Path
@@ -18,6 +19,7 @@ from torch import Tensor, nn
 
 from methods.core.errors import UserError
 from methods.data.torchvision_shim import torchvision
+from methods.networks.torch_file import reason
 
 
 class Foreign(nn.Module):
@@ -64,11 +66,11 @@ def pretrained(model: str, dataset: str, threat: str, folder: Path) -> Foreign:
     try:
         loaded = zoo.load_model(model, model_dir=folder, dataset=dataset, threat_model=threat)
     except Exception as error:  # a download, an unpickling or a state dict can fail in every library's own way
-        reason = (str(error).splitlines() or [""])[0]
         where = folder / dataset / threat / f"{model}.pt"
+        loading = isinstance(error, pickle.UnpicklingError | EOFError) or "weights_only" in str(error)
+        why = reason(error) if loading else f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
         raise UserError(
-            f"RobustBench model '{model}' could not be loaded ({type(error).__name__}: {reason}); "
-            f"its weights are read from {where} and downloaded there when absent"
+            f"RobustBench model '{model}' could not be loaded; its weights are read from {where} and downloaded there when absent ({why})"
         ) from error
     return Foreign(loaded.eval(), {"robustbench": {"model": model, "dataset": dataset, "threat": threat}})
 

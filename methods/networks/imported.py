@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import importlib
-import pickle
 from pathlib import Path
 
-import torch
-from torch import Tensor, nn
+from torch import nn
 
 from methods.core.errors import UserError
 from methods.networks import compact
 from methods.networks.fold import fold as folded
 from methods.networks.model_file import fill, load_model, load_tensors
+from methods.networks.torch_file import SUFFIXES, read_state
 
 
 def read_network(path: Path | str, maker: str | None = None, *, fold: bool = False) -> nn.Module:
@@ -21,26 +20,14 @@ def read_network(path: Path | str, maker: str | None = None, *, fold: bool = Fal
     if maker is None:
         if fold:
             raise UserError("--fold is for networks of --net; those of the suite are folded anyway")
+        if path.suffix in SUFFIXES:
+            raise UserError(f"{path}: weights alone; say which network they are of with --net MODULE:FUNCTION, a function that builds it")
         return compact.read(path)[0] if path.suffix == compact.SUFFIX else load_model(path)
     module, _, function = maker.partition(":")
     try:
         net = getattr(importlib.import_module(module), function)()
     except (ImportError, AttributeError, ValueError) as error:
         raise UserError(f"--net {maker}: {error}; give MODULE:FUNCTION of a function without arguments") from error
-    fill(net, load_tensors(path)[0] if path.suffix == ".safetensors" else read_weights(path), str(path))
+    fill(net, load_tensors(path)[0] if path.suffix == ".safetensors" else read_state(path), str(path))
     net.eval()
     return folded(net) if fold else net
-
-
-def read_weights(path: Path) -> dict[str, Tensor]:
-    """The tensors of a file written by torch.save, loaded without running code from it."""
-    try:
-        tensors = torch.load(path, weights_only=True, map_location="cpu")
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file") from None
-    except (OSError, RuntimeError, EOFError, ValueError, KeyError, pickle.UnpicklingError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise UserError(f"{path}: not a complete file of tensors ({reason})") from error
-    if not isinstance(tensors, dict) or not all(isinstance(t, Tensor) for t in tensors.values()):
-        raise UserError(f"{path}: holds {type(tensors).__name__}, not a dictionary of tensors; save `net.state_dict()` alone")
-    return tensors

@@ -321,8 +321,13 @@ def test_robustbench_names_near_the_wrong_one(tiny, tmp_path, data):
 
 def test_failed_loading_says_where_the_weights_belong(tiny, tmp_path, data):
     tiny[1].write_bytes(b"half a downlo")
-    with pytest.raises(UserError, match="Tiny2024Small.pt"):
+    with pytest.raises(UserError, match="Tiny2024Small.pt") as error:
         zoo.METHOD(robustbench_spec(tmp_path / "models"), data, device=CPU)
+    assert "weights_only" not in str(error.value)
+    torch.save(tiny[0], tiny[1])
+    with pytest.raises(UserError, match="holds a Python object") as error:
+        zoo.METHOD(robustbench_spec(tmp_path / "models"), data, device=CPU)
+    assert "trust" not in str(error.value)
 
 
 def test_a_real_entry_of_the_zoo_can_be_built():

@@ -108,7 +108,7 @@ def test_killed_and_started_again_does_not_matter(run, whole, tmp_path, monkeypa
 
 def test_interrupted_between_two_attacks_of_a_block(run, whole, tmp_path, monkeypatch):
     out, done = tmp_path / "1.json", []
-    write = block._check_ball
+    write = block.check_ball
 
     def interrupt(adversarial, x, spec, name):
         write(adversarial, x, spec, name)
@@ -116,7 +116,7 @@ def test_interrupted_between_two_attacks_of_a_block(run, whole, tmp_path, monkey
         if len(done) == 7:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(block, "_check_ball", interrupt)
+    monkeypatch.setattr(block, "check_ball", interrupt)
     with pytest.raises(KeyboardInterrupt):
         main(shard(run, 1, 1, out))
     interrupted = list(done)
@@ -127,14 +127,14 @@ def test_interrupted_between_two_attacks_of_a_block(run, whole, tmp_path, monkey
 
 
 def test_a_damaged_state_of_a_block_is_named_and_computed_again(run, whole, tmp_path, monkeypatch, capsys):
-    out, checked, original = tmp_path / "1.json", [], block._check_ball
+    out, checked, original = tmp_path / "1.json", [], block.check_ball
 
     def interrupt(*arguments):
         checked.append(original(*arguments))
         if len(checked) == 7:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(block, "_check_ball", interrupt)
+    monkeypatch.setattr(block, "check_ball", interrupt)
     with pytest.raises(KeyboardInterrupt):
         main(shard(run, 1, 1, out))
     path = next((tmp_path / "blocks").glob("block-00000.*"))
@@ -171,12 +171,12 @@ def test_weights_of_others_go_through_a_function_that_builds_the_network(tmp_pat
         ({"1.weight": torch.zeros(10, 3072)}, "misses 1 tensor(s): 1.bias"),
         ({"1.weight": torch.zeros(10, 99), "1.bias": torch.zeros(10)}, "'1.weight' has shape (10, 99)"),
         ({"1.weight": torch.full((10, 3072), torch.nan), "1.bias": torch.zeros(10)}, "'1.weight' holds NaN"),
-        ([1, 2], "holds list"),
+        ([1, 2], "holds no state dict of tensors"),
     ):
         torch.save(content, weights)
         refused(["file", *arguments, str(tmp_path / "bad.json")], message, tmp_path / "bad.json", capsys)
     weights.write_bytes(weights.read_bytes()[:50])
-    refused(["file", *arguments, str(tmp_path / "bad.json")], "not a complete file of tensors", tmp_path / "bad.json", capsys)
+    refused(["file", *arguments, str(tmp_path / "bad.json")], "not a complete file of torch.save", tmp_path / "bad.json", capsys)
 
 
 def refused(arguments: list[str], message: str, out: Path, capsys) -> None:

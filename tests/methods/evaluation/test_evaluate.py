@@ -15,10 +15,11 @@ from methods.core import eval_spec
 from methods.core.errors import UserError
 from methods.core.eval_result import Result, decode
 from methods.evaluate import evaluate
-from methods.evaluation.attack_warnings import Collector
-from methods.evaluation.attacked_net import Victim, victim
+from methods.evaluation.attacked_net import AttackedNet, View, attacked
 from methods.evaluation.block import attack_block, library, plain_block
-from methods.evaluation.runner import Store, Work, evaluate_blocks
+from methods.evaluation.observer import Observer
+from methods.evaluation.runner import Runner
+from methods.evaluation.unfinished import Store, Work
 from methods.runtime.progress import Progress
 from tests.methods.evaluation.nets import ATTACK, EPS, SPEC, images, one_thread, trained
 
@@ -35,8 +36,8 @@ def broken_and_robust(attack: dict, *, fast: bool, count: int = 80, **change) ->
     x, y = images(count)
     spec = eval_spec.parse({**SPEC, "attack": attack, **change})
     robust = plain_block(trained(), x, y, spec=spec, seed=11).tolist()
-    with victim(trained(), fast=fast) as net:
-        return attack_block(net, x, y, spec=spec, seed=11, warn=Collector()), robust
+    with attacked(trained(), fast=fast) as net:
+        return attack_block(net, x, y, spec=spec, seed=11, observer=Observer()), robust
 
 
 @pytest.mark.parametrize("fast", [True, False])
@@ -96,7 +97,7 @@ def test_the_sieve_spares_work():
     spec = eval_spec.parse({"attack": {"version": "custom", "attacks": ["apgd-ce"], "apgd_iter": 10}, "eps": "16/255"})
     plain_block(Counting(), x, y, spec=spec, seed=1)
     plain, seen[:] = sum(seen), []
-    broken = attack_block(Victim(Counting()), x, y, spec=spec, seed=1, warn=Collector())
+    broken = attack_block(AttackedNet(Counting()), x, y, spec=spec, seed=1, observer=Observer())
     assert "apgd-ce" in broken
     assert sum(seen) < 0.8 * plain
 
@@ -115,6 +116,17 @@ def test_result_counts_add_up():
     written = json.loads(json.dumps(result.to_json()))
     assert decode(written["broken_by"]) == result.broken
     assert eval_spec.parse(written["spec"]) == result.spec
+
+
+def test_numpy_arrays_are_taken_as_well():
+    x, y = images(30)
+    spec = {"attack": "pgd", "eps": EPS}
+    tensors = evaluate(trained(), x, y, spec=spec)
+    assert evaluate(trained(), x.numpy(), y.numpy(), spec=spec).broken == tensors.broken
+    # What numpy makes by itself: doubles, and labels of another width.
+    assert evaluate(trained(), x.numpy().astype("float64"), y.numpy().astype("int32"), spec=spec).broken == tensors.broken
+    with pytest.raises(UserError, match="must be floats of shape"):
+        evaluate(trained(), (x.numpy() * 255).astype("uint8"), y, spec=spec)
 
 
 def test_examples_takes_the_first_ones_and_blocks_stand_alone():
@@ -226,8 +238,7 @@ def test_chunks_give_the_gradient_of_the_whole():
     x, _ = images(20)
     grads = []
     for chunk in (None, 7):
-        net = Victim(trained())
-        net.chunk = chunk
+        net = View(AttackedNet(trained()), Observer(), chunk=chunk)
         image = x.clone().requires_grad_()
         grads.append(torch.autograd.grad(net(image).logsumexp(1).sum(), image)[0])
     torch.testing.assert_close(*grads, rtol=1e-4, atol=1e-6)
@@ -258,6 +269,15 @@ def test_progress_claims_a_time_only_as_far_as_it_is_known():
     assert log.getvalue().splitlines()[1:] == ["100/100 examples, 11 of them unbroken"]
 
 
+class Counter(Observer):
+    """Counts passes."""
+
+    count = 0
+
+    def passes(self, count: int) -> None:
+        self.count += count
+
+
 @pytest.mark.parametrize("name", ATTACK["attacks"])
 def test_cost_is_a_bound_that_is_nearly_reached(name):
     """On points that nothing breaks an attack costs what the progress report says, but for a few passes of its own."""
@@ -266,11 +286,10 @@ def test_cost_is_a_bound_that_is_nearly_reached(name):
         right = trained()(x).max(1)[1] == y
     x, y = x[right], y[right]
     spec = eval_spec.parse({"attack": {**ATTACK, "attacks": [name]}, "eps": 1e-6})
-    net, passes = Victim(trained()), []
-    assert not any(p.requires_grad for p in net.parameters())
-    net.tick = passes.append
-    assert set(attack_block(net, x, y, spec=spec, seed=0, warn=Collector(), check=False)) == {"none"}
-    assert spec.attack.cost(name) <= sum(passes) / len(x) <= 1.35 * spec.attack.cost(name) + 3
+    net, observer = AttackedNet(trained()), Counter()
+    assert not any(p.requires_grad for p in net.dense.parameters())
+    assert set(attack_block(net, x, y, spec=spec, seed=0, observer=observer, check=False)) == {"none"}
+    assert spec.attack.cost(name) <= observer.count / len(x) <= 1.35 * spec.attack.cost(name) + 3
 
 
 def test_unfinished_blocks_are_kept_per_attack(tmp_path):
@@ -290,9 +309,8 @@ def test_unfinished_blocks_are_kept_per_attack(tmp_path):
     assert store.path(eval_spec.parse({**SPEC, "block": 30, "examples": 30}), 0, x, y) == path
 
     def blocks() -> tuple[str, ...]:
-        with victim(trained()) as net:
-            keep = {"spec": spec, "store": store, "progress": Progress(30, None), "device": torch.device("cpu")}
-            return evaluate_blocks(net, [0], lambda number: (x, y), **keep)[0][0].broken
+        with attacked(trained()) as net:
+            return Runner(net=net, spec=spec, progress=Progress(30, None)).block(0, x, y, Work.resume(spec, path)).broken
 
     answers = blocks()
     assert Work.resume(spec, path).done == ATTACK["attacks"]

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from methods.evaluation.attacked_net import Victim
+from methods.evaluation.attacked_net import AttackedNet, ChannelsLast
 from methods.networks.fold import fold
 from methods.networks.resnet import build
 
@@ -49,14 +49,15 @@ def test_folded_network_is_the_same_function(name):
         # In double precision what remains is rounding: the functions are equal.
         exact = copy.deepcopy(net).double()
         torch.testing.assert_close(fold(exact)(x.double()), exact(x.double()), rtol=1e-9, atol=1e-9)
-        torch.testing.assert_close(Victim(net)(x), net(x), rtol=1e-3, atol=1e-3)
+        torch.testing.assert_close(AttackedNet(net).dense(x), net(x), rtol=1e-3, atol=1e-3)
     assert all(torch.equal(value, before[key]) for key, value in net.state_dict().items())
 
 
-def test_victim_runs_channels_last_except_for_the_channel_counts_that_crash():
-    assert Victim(build("rn18", classes=10, width=0.125).eval()).format is torch.channels_last
-    assert Victim(build("small_rn18_p10", classes=10).eval()).format is torch.contiguous_format
-    assert Victim(nn.Conv2d(3, 8, 1)).format is None
+def test_attacked_network_runs_channels_last_except_for_the_channel_counts_that_crash():
+    assert ChannelsLast(build("rn18", classes=10, width=0.125).eval()).format is torch.channels_last
+    assert ChannelsLast(build("small_rn18_p10", classes=10).eval()).format is torch.contiguous_format
+    conv = nn.Conv2d(3, 8, 1)
+    assert AttackedNet(conv).dense is conv
 
 
 class Shared(nn.Module):
