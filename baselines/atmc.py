@@ -27,6 +27,7 @@ from methods.pruning.admm import Admm
 from methods.pruning.codebook import seed_positions
 from methods.pruning.factors import Factorised
 from methods.pruning.masks import global_mask
+from methods.training.declared import Counts
 from methods.training.losses import accuracy
 from methods.training.method import Method
 
@@ -233,6 +234,33 @@ class Atmc(Method):
             maker = self.realisation.makers.get(layer)
             conv.weight.copy_(functional_call(maker, parts, ()) if maker is not None else parts["weight"])
         return self.deployed
+
+    def declared_counts(self, sizes: list[int]) -> Counts:
+        """None where factors are pruned: 'sparsity' counts their entries, and a product of sparse factors has more non-zeros."""
+        return sizes if self.spec["phase"] == "dense" else None
+
+    def check_start(self) -> None:
+        if self.admm is None:
+            super().check_start()
+        elif (self.spec["precision"] == "binary") != (self.admm.levels == 2):
+            raise UserError(
+                f"the run declares 'precision: {self.spec['precision']}', but 'options.quantiser.bits' gives {self.admm.levels} values to"
+                " each stored tensor; binary is 1 bit, anything else fp"
+            )
+
+    def check_declared(self, tensors: dict[str, Tensor], report: dict[str, Any]) -> None:
+        """Precision and sparsity as ATMC means them: two values per stored tensor, k entries of W over all of them.
+
+        With the official 'quantiser.mask: none' a tensor too sparse for a codebook is deployed as it is, and more values are allowed.
+        """
+        if self.admm is None:
+            super().check_declared(tensors, report)
+        elif self.options["quantiser"]["mask"] != "none" and (most := max(report["distinct_values_z"])) > self.admm.levels:
+            raise UserError(f"the run declares {self.admm.levels} values per stored tensor ('quantiser.bits'), but one has {most}")
+        if self.groups and report["nonzero_w"] > report["k"]:
+            raise UserError(
+                f"the run declares 'sparsity: {self.spec['sparsity']}', that is {report['k']} stored entries, but has {report['nonzero_w']}"
+            )
 
     def report(self) -> dict[str, Any]:
         found = super().report()

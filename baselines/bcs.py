@@ -16,9 +16,11 @@ import torch
 from torch import Tensor, nn
 
 from methods.core.architectures import shape_of
+from methods.core.errors import UserError
 from methods.networks.init import fan_in, random_signs
 from methods.networks.resnet import Net
 from methods.pruning.masks import top_mask
+from methods.training.declared import Counts
 from methods.training.method import Method
 
 RECIPE = {
@@ -191,6 +193,12 @@ class Bcs(Method):
             theta = conv.weight.detach().abs() * mask.view(shape)
             made[name] = Connections(theta, random_signs(self.seed, name, shape), binary=self.spec["precision"] == "binary")
         return made
+
+    def declared_counts(self, sizes: list[int]) -> Counts:
+        """The number of connections, which move between layers; none where sleeping ones may wake, since they are then too many."""
+        if "p" in self.spec:
+            raise UserError(f"'p: {self.spec['p']}' is not possible for bcs, whose layers share their connections; remove 'p' from the run")
+        return None if self.options["wake"] else self.budget
 
     def densities(self) -> list[float]:
         """Density of each layer at the start."""

@@ -19,6 +19,7 @@ from methods.core.allocation import start_counts
 from methods.core.errors import UserError
 from methods.pruning.makers import sign
 from methods.pruning.masks import top_mask
+from methods.training.declared import Counts
 from methods.training.method import Method
 
 RECIPE = {
@@ -239,6 +240,13 @@ class FlyingBird(Method):
             mask = mask.view(conv.weight.shape)
             made[name] = Masked(conv.weight.detach().clone(), mask, binary=self.spec["precision"] == "binary")
         return made
+
+    def declared_counts(self, sizes: list[int]) -> Counts:
+        """None: 'sparsity' is that of the start. Random growth meets it in expectation, FlyingBird+ drifts from it by design, and a weight
+        that has just grown is still 0; the report has the density that was reached."""
+        if "p" in self.spec:
+            raise UserError(f"'p: {self.spec['p']}' is not possible for flyingbird: see 'options.distribution'; remove 'p' from the run")
+        return None
 
     def after_step(self, step: int, draws: torch.Generator) -> None:
         options, train = self.options, self.spec["train"]

@@ -157,13 +157,17 @@ class Hydra(Method):
             return {name: Signed(conv.weight.detach().clone()) for name, conv in convs} if binary else {}
         if phase == "prune":
             self.freeze()
-        sizes = [conv.weight.numel() for _, conv in convs]
-        counts = layer_counts(sizes, self.spec["sparsity"], self.spec["p"], rule=self.options["counts"])
+        counts = self.declared_counts([conv.weight.numel() for _, conv in convs])
         train = "scores" if phase == "prune" else "weight"
         return {
             name: Scored(conv.weight.detach().clone(), torch.zeros_like(conv.weight), kept, train=train, binary=binary)
             for (name, conv), kept in zip(convs, counts, strict=True)
         }
+
+    def declared_counts(self, sizes: list[int]) -> list[int]:
+        if self.spec["phase"] == "pretrain":
+            return sizes
+        return layer_counts(sizes, self.spec["sparsity"], self.spec["p"], rule=self.options["counts"])
 
     def freeze(self) -> None:
         """Leave only the batch norms of the network trainable, or not even them. (Its weights belong to the makers.)"""

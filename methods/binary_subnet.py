@@ -13,6 +13,7 @@ from methods.core.allocation import adaptive_counts
 from methods.networks import init
 from methods.pruning.makers import Scored
 from methods.pruning.masks import global_mask
+from methods.training.declared import Counts
 from methods.training.method import Method
 
 RECIPE = {
@@ -44,6 +45,8 @@ RECIPE = {
         },
     },
     "when": [
+        # Only +-1 is called binary: here each layer has a magnitude of its own.
+        [{"init.weights": "signed_kc"}, {"precision": "fp"}],
         # 100 epochs is what the only released fast configuration says; the paper's text says 400 "unless specified".
         [{"attack.name": "fgsm_atta"}, {"attack": {"step": 0.5}, "train": {"epochs": 100}}],
         # The paper says momentum 0.9 and decay 5e-4; its code uses edge-popup's ImageNet recipe with five warm-up epochs.
@@ -75,6 +78,9 @@ class BinarySubnet(Method):
     def counts(self, sizes: list[int]) -> list[int]:
         """Kept weights per layer (for global pruning: at most)."""
         return sizes if self.spec["p"] == "global" else adaptive_counts(sizes, self.spec["sparsity"], self.spec["p"])
+
+    def declared_counts(self, sizes: list[int]) -> Counts:
+        return self.budget if self.spec["p"] == "global" else self.counts(sizes)
 
     def push(self) -> None:
         if self.spec["p"] == "global":  # one threshold for all layers: the counts follow from the scores of the moment

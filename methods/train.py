@@ -9,7 +9,6 @@ per device ('train.bn_devices').
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import math
 import os
@@ -18,27 +17,23 @@ import sys
 import time
 from pathlib import Path
 
-import torch
-
-from methods.core import fingerprint, paths, sealed, settings
+from methods.core import fingerprint, paths, settings
 from methods.core.errors import UserError
-from methods.core.files import write
 from methods.core.run_spec import processes
 from methods.data.load import Data, load_of
 from methods.distributed.launch import launch
 from methods.distributed.torchrun import first_process, join, launched
 from methods.distributed.world import ALONE, World
-from methods.networks.model_file import load_tensors, save_model, save_tensors
 from methods.runtime.device import kind
 from methods.runtime.provenance import provenance
 from methods.runtime.stopwatch import Stopwatch
-from methods.training.loop import Outcome, Stopped, train
+from methods.training.course import Stopped
+from methods.training.loop import train
 from methods.training.method import load_method
+from methods.training.publish import finished, handed_over, publish, remove_halves
 from methods.training.resume import Resume
 
 REQUIRED = ("method", "dataset", "data", "arch", "lbn", "bn_affine", "normalize", "head_bias", "eps", "attack", "validate", "train", "seed")
-
-RESULTS = (paths.SPEC, paths.HISTORY, paths.MODEL, paths.HANDOVER, paths.MANIFEST)
 
 
 def parse_spec(text: str) -> dict:
@@ -53,32 +48,10 @@ def parse_spec(text: str) -> dict:
     return spec
 
 
-def load_parent(out: Path, parent: str | None) -> dict[str, torch.Tensor] | None:
-    """State handed over by the parent run, whose folder is a sibling."""
-    if parent is None:
-        return None
-    found = [folder for folder in out.parent.glob(f"*.{parent}") if (folder / paths.MANIFEST).exists()]
-    if len(found) != 1:
-        raise UserError(f"{out.parent}: the parent run {parent} is not finished there (found {len(found)} folders named *.{parent})")
-    path = found[0] / paths.HANDOVER
-    sealed.require(path, sealed.read(found[0] / paths.MANIFEST).get("handover_sha256"))
-    return load_tensors(path)[0]
-
-
 def load_data(spec: dict, root: Path | None, world: World = ALONE) -> Data:
     # The processes of a run share the cores of their machine.
     workers = max(1, min(8, len(os.sched_getaffinity(0)) // world.size)) if world.size > 1 else None
     return load_of(spec, root=root, workers=workers)
-
-
-def finished(out: Path, spec: dict, files: dict[str, str]) -> bool:
-    """Whether a complete result of this spec and of the code in these files lies there."""
-    try:
-        manifest = sealed.read(out / paths.MANIFEST)
-        sealed.require(out / paths.MODEL, manifest["model_sha256"])
-        return manifest["spec"] == spec and manifest["provenance"]["files"] == files
-    except (UserError, KeyError):
-        return False
 
 
 def run(spec: dict, out: Path, data_root: Path | None, *, save_every: float = 300.0, wait: float = math.inf) -> None:
@@ -105,11 +78,10 @@ def run(spec: dict, out: Path, data_root: Path | None, *, save_every: float = 30
         world.leave()
         return
     if world.first:
-        for name in RESULTS:
-            for stray in out.glob(f".{name}.*"):  # half of a file, written by a process that was killed
-                stray.unlink()
+        remove_halves(out)
     data = load_data(spec, data_root, world)
-    method = method_class(spec, data, device=device, parent=load_parent(out, spec.get("parent")))
+    method = method_class(spec, data, device=device, parent=handed_over(out, spec.get("parent")))
+    method.check_start()
     try:
         outcome = train(method, data, resume=resume, stop=lambda: bool(stopping), save_every=save_every, watch=watch, world=world)
     except Stopped:
@@ -117,34 +89,9 @@ def run(spec: dict, out: Path, data_root: Path | None, *, save_every: float = 30
         raise
     if world.first:
         made_by = {**provenance(device, files), "processes": world.size, "started": started, **watch.read()}
-        publish(spec, out, data, outcome, method, made_by)
+        publish(out, data, outcome, method, made_by)
         resume.clear()
     world.leave()
-
-
-def publish(spec: dict, out: Path, data: Data, outcome: Outcome, method, made_by: dict) -> None:
-    """Write the results; the manifest comes last, so that a folder with a manifest is complete."""
-    write(out / paths.SPEC, json.dumps(spec, indent=2, sort_keys=True) + "\n")
-    history = "".join(json.dumps(record) + "\n" for record in outcome.history)
-    write(out / paths.HISTORY, history)
-    best = outcome.best
-    manifest = {
-        "spec": spec,
-        "data": {"label": data.label, "fingerprint": data.fingerprint, "train": len(data.train), "val": len(data.val)},
-        "epochs": len(outcome.history),
-        "best_epoch": best["epoch"],
-        "validation_robust": best["robust"],
-        "report": best["report"],
-        "model_sha256": save_model(method.net, spec, out / paths.MODEL, best["tensors"]),
-        "history_sha256": hashlib.sha256(history.encode()).hexdigest(),
-        "provenance": made_by,
-    }
-    silent = sum(int((t == torch.inf).sum()) for name, t in best["tensors"].items() if name.endswith("running_var"))
-    if silent:
-        manifest["silent_channels"] = silent  # their variance overflowed: see methods.networks.model_file.sound
-    if outcome.handed_over:
-        manifest["handover_sha256"] = save_tensors(outcome.handed_over, out / paths.HANDOVER)
-    sealed.write(out / paths.MANIFEST, manifest)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -179,7 +126,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     except OSError as error:  # a full disk, a folder that cannot be written
         where = f"{error.filename or options.out}: {error.strerror or error}"
-        print(f"error: {where}; mend that and run the same command again: what was saved is kept", file=sys.stderr)
+        print(f"error: {where}; correct that and run the same command again: what was saved is kept", file=sys.stderr)
         return 2
     except Stopped as stopped:
         print(stopped, file=sys.stderr)

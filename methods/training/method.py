@@ -27,26 +27,13 @@ from methods.core.radius import radius
 from methods.data.load import Data
 from methods.data.split import Batch, generator
 from methods.networks import init
-from methods.networks.resnet import Net, build, memory_format
+from methods.networks.resnet import Net, memory_format
 from methods.pruning.makers import Realisation
+from methods.training import declared
 from methods.training.losses import accuracy
+from methods.training.network import network, weight_report
 
 ATTACKS = ("pgd", "fgsm_atta", "trades", "none")
-
-
-def network(spec: dict, data: Data) -> Net:
-    """The network that a run asks for, with PyTorch's default weights."""
-    return build(
-        spec["arch"],
-        classes=data.classes,
-        stem="imagenet" if spec["dataset"] == "imagenet100" else "cifar",
-        width=spec.get("width", 1),
-        lbn=spec["lbn"],
-        bn_affine=spec["bn_affine"],
-        head_bias=spec["head_bias"],
-        mean=data.mean if spec["normalize"] else None,
-        std=data.std if spec["normalize"] else None,
-    )
 
 
 class Method:
@@ -116,6 +103,26 @@ class Method:
     def report(self) -> dict[str, Any]:
         """What a reader must know of the deployed network, besides its accuracy."""
         return weight_report(self.validated())
+
+    def declared_counts(self, sizes: list[int]) -> declared.Counts:
+        """Non-zero weights that the run declares, of layers of these sizes: each layer's, or their sum, or None where the method promises
+        no number and reports its density instead."""
+        for key in ("sparsity", "p"):
+            if key in self.spec:
+                raise UserError(f"'{key}: {self.spec[key]}': method '{self.spec['method']}' prunes nothing; remove '{key}' from the run")
+        return sizes
+
+    def check_declared(self, tensors: dict[str, Tensor], report: dict[str, Any]) -> None:
+        """Refuse a finished network, given by its tensors and its report, that is not what the run declares."""
+        weights = {name: tensors[f"{name}.weight"] for name, _ in self.net.convs()}
+        declared.check_precision(self.spec, weights)
+        declared.check_counts(self.spec, weights, self.declared_counts([weight.numel() for weight in weights.values()]))
+
+    def check_start(self) -> None:
+        """Refuse what can be seen to go wrong before hours of training are spent on it."""
+        weights = {name: conv.weight.detach() for name, conv in self.validated().convs()}
+        declared.check_precision(self.spec, weights)
+        self.declared_counts([weight.numel() for weight in weights.values()])
 
     def extra_state(self) -> dict[str, Any]:
         """State beyond the network, the makers, the optimiser and the attacker: tensors and plain values."""
@@ -222,18 +229,6 @@ class Method:
             self.attack.canvas.load(state["attack"])
         self.load_extra_state(state["extra"])
         self.push()
-
-
-def weight_report(net: Net) -> dict[str, Any]:
-    """Counts over the convolution weights: all, non-zero, and distinct non-zero values in the layer with most of them (999: at least)."""
-    layers = [conv.weight.detach() for _, conv in net.convs()]
-    distinct = max(min(int(w[w != 0].unique().numel()), 999) for w in layers)
-    return {
-        "weights": sum(w.numel() for w in layers),
-        "nonzero": sum(int(w.count_nonzero()) for w in layers),
-        "nonzero_per_layer": [int(w.count_nonzero()) for w in layers],
-        "distinct_values": distinct,
-    }
 
 
 def load_method(name: str) -> type[Method]:

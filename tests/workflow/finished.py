@@ -11,7 +11,7 @@ from methods.core import paths, sealed
 from methods.core.run_spec import identity
 from methods.networks.model_file import save_model
 from methods.networks.resnet import build
-from methods.training.method import weight_report
+from methods.training.network import weight_report
 from workflow.suite.planning.plan import Plan
 
 CLASSES = {"cifar10": 10, "cifar100": 100, "imagenet100": 100}
