@@ -19,6 +19,8 @@ from pathlib import Path
 
 from methods.core import fingerprint, paths, settings
 from methods.core.errors import UserError
+from methods.core.options import options_model
+from methods.core.run_check import check_options, parse_run
 from methods.core.run_spec import processes
 from methods.data.load import Data, load_of
 from methods.distributed.launch import launch
@@ -29,22 +31,15 @@ from methods.runtime.provenance import provenance
 from methods.runtime.stopwatch import Stopwatch
 from methods.training.course import Stopped
 from methods.training.loop import train
-from methods.training.method import load_method
+from methods.training.method import load_method, load_recipe
 from methods.training.publish import finished, handed_over, publish, remove_halves
 from methods.training.resume import Resume
 
-REQUIRED = ("method", "dataset", "data", "arch", "lbn", "bn_affine", "normalize", "head_bias", "eps", "attack", "validate", "train", "seed")
-
 
 def parse_spec(text: str) -> dict:
-    """The run's spec, checked for the keys that every run has."""
-    try:
-        spec = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise UserError(f"--spec is not JSON: {error}") from None
-    missing = [key for key in REQUIRED if key not in spec]
-    if missing:
-        raise UserError(f"--spec misses {', '.join(missing)}; `python -m workflow.suite show` prints complete ones")
+    """The run's spec: complete, without a key that a run or its method does not know."""
+    spec = parse_run(text)
+    check_options(spec.get("options", {}), options_model(load_recipe(spec["method"])), source="--spec")
     return spec
 
 

@@ -36,14 +36,19 @@ def canonical(spec: Mapping) -> str:
 
 def identity(spec: Mapping) -> str:
     """The id of a spec: the first hex digits of the SHA-256 of its canonical text."""
-    return hashlib.sha256(canonical(spec).encode()).hexdigest()[:ID_LENGTH]
+    return text_identity(canonical(spec))
+
+
+def text_identity(text: str) -> str:
+    """The id of a spec whose canonical text is at hand."""
+    return hashlib.sha256(text.encode()).hexdigest()[:ID_LENGTH]
 
 
 def expand(flat: Mapping) -> Spec:
     """Nested form of a mapping whose keys may be dotted: {"train.lr": 1} -> {"train": {"lr": 1}}."""
     nested: Spec = {}
     for key, value in flat.items():
-        put(nested, key, expand(value) if isinstance(value, Mapping) else value)
+        put(nested, str(key), expand(value) if isinstance(value, Mapping) else value)
     return nested
 
 
@@ -52,6 +57,8 @@ def put(spec: Spec, key: str, value: Any) -> None:
     *path, last = key.split(".")
     for step in path:
         spec = spec.setdefault(step, {})
+        if not isinstance(spec, dict):
+            raise UserError(f"'{key}' cannot be set: '{step}' has a value of its own")
     if isinstance(value, Mapping) and isinstance(spec.get(last), Mapping):
         spec[last] = merge(spec[last], value)
     else:

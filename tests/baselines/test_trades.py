@@ -145,7 +145,8 @@ def test_settings_at_scale_paper():
 
 
 @pytest.mark.parametrize(
-    "cell, message", [({"attack": {"name": "pgd"}}, "allowed: trades, none"), ({"options": {"forwards": 4}}, "must be 3")]
+    "cell, message",
+    [({"attack": {"name": "fgsm_atta", "step": 0.5}}, "allowed: trades, none"), ({"options": {"forwards": 4}}, "must be 3")],
 )
 def test_bad_setting_is_an_error(data, cell, message):
     with pytest.raises(UserError, match=message):

@@ -6,19 +6,24 @@ import pytest
 
 from workflow.suite.planning import config
 
+NETWORK = {"bn_affine": False, "normalize": True, "head_bias": False}
+PGD = {"name": "pgd", "steps": 10, "step": 0.25, "start": "uniform", "pick": "worst", "bn": "train"}
+SGD = {"optimizer": "sgd", "lr": 0.1, "momentum": 0.9, "weight_decay": 5e-4}
 OURS = {
     "version": 1,
     "name": "Ours",
     "cites": "nobody",
     "run": {
+        **NETWORK,
         "arch": "rn34",
         "lbn": True,
         "precision": "binary",
         "sparsity": 0.99,
         "p": 0.1,
         "init": {"weights": "binary", "scores": "uniform", "a": 0.01},
-        "attack": {"name": "pgd", "steps": 10, "step": 0.25},
-        "train": {"optimizer": "sgd", "lr": 0.1, "schedule": "steps", "milestones": [200, 300], "epochs": 400, "batch": 256},
+        "attack": PGD,
+        "validate": {"steps": 10, "step": 0.25},
+        "train": {**SGD, "schedule": "steps", "milestones": [200, 300], "epochs": 400, "batch": 256},
         "options": {"start": 100, "every": 900},
     },
     "when": [
@@ -33,9 +38,12 @@ PHASED = {
     "name": "Phased",
     "cites": "nobody",
     "run": {
-        "attack": {"name": "pgd"},
+        **NETWORK,
+        "lbn": False,
+        "attack": PGD,
+        "validate": {"steps": 10, "step": 0.25},
         "sparsity": 0.99,
-        "train": {"optimizer": "sgd", "lr": 0.1, "schedule": "cosine", "epochs": 100, "batch": 128},
+        "train": {**SGD, "schedule": "cosine", "epochs": 100, "batch": 128},
     },
     "phases": {
         "dense": {"ignores": ["sparsity", "p"]},

@@ -95,6 +95,11 @@ def test_dotted_keys():
     assert nested == {"train": {"epochs": 2}, "p": 0.1}
 
 
+def test_a_key_under_a_value_is_refused():
+    with pytest.raises(UserError, match="'train.lr' cannot be set: 'train' has a value of its own"):
+        spec.expand({"train": 3, "train.lr": 1})
+
+
 def test_conditions():
     run = {"dataset": "cifar10", "attack": {"name": "pgd"}}
     assert spec.matches({}, run)

@@ -7,8 +7,9 @@ import pytest
 
 from methods.core import run_spec as spec
 from methods.core.errors import UserError
+from methods.core.run_check import check_run
 from tests.workflow.repository import OURS, write_method
-from workflow.suite.planning import config, plan, schema
+from workflow.suite.planning import config, plan
 
 NOWHERE = Path("no-data-here")
 
@@ -122,7 +123,47 @@ def test_every_planned_run_is_sound(scale):
     planned = plan.load(scale, data_root=NOWHERE)
     seen = set()
     for run in planned.runs.values():
-        schema.check(run.spec, "run", source=run.name)
+        check_run(run.spec, source=run.name)
         assert run.id == spec.identity(run.spec) and run.name.endswith(f".{run.id}") and spec.canonical(run.spec) == run.text
         assert run.parent is None or run.parent in seen
         seen.add(run.name)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "skip: [[{precision: fp}",
+            "skip: [[{options.no_such: 1}",
+            r"small.yaml: row 'ours': unknown key 'options.no_such'; allowed: options",
+        ),
+        (
+            "run: {method: binary_subnet}",
+            "run: {method: binary_subnet, options: {no: 1}}",
+            r"row 'ours', column 'binary': options: unknown key",
+        ),
+        (
+            "run: {method: binary_subnet}",
+            "run: {method: binary_subnet, attack: {stepz: 1}}",
+            r"row 'ours', run.attack: unknown key 'stepz'",
+        ),
+    ],
+)
+def test_what_would_have_no_effect_is_refused(repository, old, new, message):
+    path = repository / "workflow" / "config" / "tables" / "small.yaml"
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+    with pytest.raises(UserError, match=message):
+        plan.load("demo", data_root=NOWHERE, root=repository)
+
+
+def test_a_scale_may_only_rewrite_options_that_a_method_has(repository):
+    path = repository / "workflow" / "config" / "scales" / "demo.yaml"
+    text = path.read_text()
+    path.write_text(text.replace("rewrite:", "rewrite:\n  options.every: {times: 0.5}", 1))
+    plan.load("demo", data_root=NOWHERE, root=repository)
+    path.write_text(text.replace("rewrite:", "rewrite:\n  options.ever: {times: 0.5}", 1))
+    with pytest.raises(
+        UserError, match="demo.yaml: rewrite: unknown key 'options.ever'; allowed: options.every, options.seen, options.start"
+    ):
+        plan.load("demo", data_root=NOWHERE, root=repository)

@@ -31,7 +31,7 @@ def change(recipe, **keys):
         (change(OURS, run={"sparcity": 0.9}), r"RECIPE.run: unknown key 'sparcity'; allowed: arch, attack"),
         (change(OURS, run={"train": {"lrr": 1}}), r"RECIPE.run.train: unknown key 'lrr'; allowed: batch"),
         (change(OURS, run={"train.lrr": 1}), r"RECIPE.run.train: unknown key 'lrr'"),
-        (change(OURS, run={"sparsity": 1.0}), r"RECIPE.run.sparsity: 1.0 is not allowed; allowed: a pruned fraction r in \[0, 1\)"),
+        (change(OURS, run={"sparsity": 1.0}), r"RECIPE.run.sparsity: 1 is not allowed; allowed: a pruned fraction r in \[0, 1\)"),
         (change(OURS, run={"sparsity": -0.1}), r"RECIPE.run.sparsity"),
         (change(OURS, run={"p": 1.5}), r"RECIPE.run.p: 1.5 is not allowed; allowed: a number in \[0, 1\], or \"global\""),
         (change(OURS, run={"p": "local"}), r"RECIPE.run.p: 'local' is not allowed"),

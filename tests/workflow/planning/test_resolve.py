@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from methods.core.errors import UserError
+from tests.workflow.repository import PGD
 from workflow.suite.planning import config, recipes, resolve, sources
 
 PAPER = config.load_scale("paper")
@@ -44,7 +45,7 @@ def test_what_a_table_says_wins_over_a_condition(run):
 
 
 def test_conditions_apply_in_order_and_only_where_they_match(run):
-    assert run("binary_subnet", CIFAR)["attack"] == {"name": "pgd", "steps": 10, "step": 0.25}
+    assert run("binary_subnet", CIFAR)["attack"] == PGD
     big = run("binary_subnet", {**CIFAR, "dataset": "imagenet100"})
     assert big["attack"] == {"name": "fgsm_atta", "step": 0.5}
     assert (big["train"]["warmup"], big["train"]["epochs"]) == (5, 400)  # the attack was another when the first one was asked
@@ -101,8 +102,8 @@ def test_rewrites(run):
     assert (spec["width"], spec["train"]["batch"], spec["train"]["epochs"]) == (0.25, 128, 10)
     short = run("hydra", {**CIFAR, "arch": "rn18"}, scaled(rewrite=rewrite), phase="sparse")
     assert (short["train"]["batch"], short["train"]["epochs"]) == (128, 2)
-    absent = run("binary_subnet", CIFAR, scaled(rewrite={"validate.steps": {"at_most": 3}}))
-    assert "validate" not in absent
+    absent = run("binary_subnet", CIFAR, scaled(rewrite={"train.warmup": {"at_most": 3}}))
+    assert "warmup" not in absent["train"]
 
 
 def test_conditional_rewrites_come_after_the_common_ones(run):
@@ -139,3 +140,30 @@ def test_the_first_source_at_hand_is_taken(tmp_path, name, trace):
     assert sources.choose("full", name, tmp_path) == "full"
     (tmp_path / trace).mkdir(parents=True)
     assert sources.choose(["full", "stand-in"], name, tmp_path) == "full"
+
+
+@pytest.mark.parametrize(
+    ("method", "cell", "message"),
+    [
+        ("binary_subnet", {"attack": {"stepz": 1}}, "row 'r': attack: unknown key 'stepz'; allowed: bn, name, pick"),
+        ("binary_subnet", {"options": {"no_such": 1}}, "row 'r': options: unknown key 'no_such'; allowed: every, start"),
+        ("binary_subnet", {"options": {"start": "late"}}, "row 'r': options.start: 'late' is not allowed; allowed: a number"),
+        (
+            "binary_subnet",
+            {"attack": {"name": "fgsm_atta", "steps": 3}},
+            "row 'r': attack: unknown key 'steps'; allowed: aligned, name, step",
+        ),
+        ("binary_subnet", {"train": {"milestones": None}}, "row 'r': train: 'schedule: steps' needs 'milestones'"),
+    ],
+)
+def test_what_no_run_can_hold_is_refused_with_who_said_it(run, method, cell, message):
+    recipe = run.recipes[method]
+    with pytest.raises(UserError, match=message):
+        resolve.resolve(recipe, {**CIFAR, **cell}, scale=PAPER, seed=1, root=Path("none"), where="row 'r'")
+
+
+def test_a_scale_that_rewrites_what_an_attack_does_not_have_is_named(run):
+    tiny = scaled(rewrite={"attack.steps": 2})
+    assert run("binary_subnet", CIFAR, tiny)["attack"]["steps"] == 2
+    with pytest.raises(UserError, match="workflow/config/scales/paper.yaml: attack: unknown key 'steps'; allowed: aligned, name, step"):
+        run("binary_subnet", {**CIFAR, "attack": {"name": "fgsm_atta"}}, tiny)

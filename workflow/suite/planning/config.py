@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from methods.core.errors import UserError
+from methods.core.run_check import check_condition, check_keys, check_part, check_value
 from methods.core.run_spec import expand
 from workflow.suite.planning import schema
 
@@ -114,7 +115,7 @@ def load_suite(values: Mapping | None = None) -> Suite:
         values["allow_cpu"] = {"true": True, "false": False}.get(words, words)
     if isinstance(counts := values.get("gpus_per_run"), Mapping):  # ... and reads numbers in braces as words
         values["gpus_per_run"] = {name: int(n) if isinstance(n, str) and n.isdecimal() else n for name, n in counts.items()}
-    schema.check(values, "suite", source=_shown(path))
+    schema.check(values, "suite", source=shown(path))
     return Suite(**{**values, "data_root": Path(values["data_root"])})
 
 
@@ -127,14 +128,17 @@ def load_scale(name: str, folder: Path = CONFIG) -> Scale:
     """A scale by name."""
     path = _find("scales", name, folder)
     values = schema.read_yaml(path)
-    schema.check(values, "scale", source=_shown(path))
+    schema.check(values, "scale", source=shown(path))
     rewrites = [("rewrite", values.get("rewrite", {}))]
     rewrites += [(f"when[{number}]", change) for number, (_, change) in enumerate(values.get("when", []))]
     for at, change in rewrites:
-        schema.check_keys(change, source=_shown(path), at=at)
+        check_keys(change, source=shown(path), at=at)
         for key, value in change.items():
             if not isinstance(value, Mapping):
-                schema.check_value(key, value, source=_shown(path), at=at)
+                check_value(key, value, source=shown(path), at=at)
+    for name_, pairs in (("when", values.get("when", [])), ("evaluate.when", values["evaluate"].get("when", []))):
+        for number, (condition, _) in enumerate(pairs):
+            check_condition(condition, source=shown(path), at=f"{name_}[{number}]")
     return Scale(
         name=name,
         path=path,
@@ -154,7 +158,7 @@ def load_table(name: str, folder: Path = CONFIG) -> Table:
     """A table by name."""
     path = _find("tables", name, folder)
     values = schema.read_yaml(path)
-    schema.check(values, "table", source=_shown(path))
+    schema.check(values, "table", source=shown(path))
     table = Table(
         name=name,
         path=path,
@@ -168,6 +172,7 @@ def load_table(name: str, folder: Path = CONFIG) -> Table:
         **{key: values[key] for key in ("title", "metric")},
     )
     _check_shape(table)
+    _check_parts(table)
     return table
 
 
@@ -180,11 +185,12 @@ def load_tables(folder: Path = CONFIG) -> dict[str, Table]:
 def _find(kind: str, name: str, folder: Path) -> Path:
     path = folder / kind / f"{name}.yaml"
     if name not in names(kind, folder):
-        raise UserError(f"{_shown(folder / kind)}: no {kind[:-1]} is called '{name}'; allowed: {', '.join(names(kind, folder))}")
+        raise UserError(f"{shown(folder / kind)}: no {kind[:-1]} is called '{name}'; allowed: {', '.join(names(kind, folder))}")
     return path
 
 
-def _shown(path: Path) -> Path:
+def shown(path: Path) -> Path:
+    """A path as messages name it: within the repository relative to its root."""
     return path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
 
 
@@ -218,18 +224,32 @@ def _reported(cell: Any) -> Reported:
 
 
 def _check_shape(table: Table) -> None:
-    shown = _shown(table.path)
+    source = shown(table.path)
     for kind, items in (("columns", table.columns), ("rows", table.rows)):
         ids = [item.id for item in items]
         twice = sorted({item for item in ids if ids.count(item) > 1})
         if twice:
-            raise UserError(f"{shown}: {kind}: the id '{twice[0]}' stands twice; ids must differ")
+            raise UserError(f"{source}: {kind}: the id '{twice[0]}' stands twice; ids must differ")
     for row in table.rows:
-        for number, (condition, _) in enumerate((*row.when, *row.skip, *row.notes)):
-            schema.check_keys(condition, source=shown, at=f"row '{row.id}', condition {number + 1}")
         if len(row.cells) != len(table.columns):
-            raise UserError(f"{shown}: row '{row.id}': cells: has {len(row.cells)} entries; allowed: one per column, {len(table.columns)}")
+            raise UserError(f"{source}: row '{row.id}': cells: has {len(row.cells)} entries; allowed: one per column, {len(table.columns)}")
         if len(row.labels) != len(table.stub):
             raise UserError(
-                f"{shown}: row '{row.id}': labels: has {len(row.labels)} entries; allowed: one per stub column, {len(table.stub)}"
+                f"{source}: row '{row.id}': labels: has {len(row.labels)} entries; allowed: one per stub column, {len(table.stub)}"
             )
+
+
+def _check_parts(table: Table) -> None:
+    """Refuse settings and conditions that no Run can have."""
+    source = shown(table.path)
+    check_part(table.run, source=source, at="run")
+    for column in table.columns:
+        check_part(column.run, source=source, at=f"column '{column.id}', run")
+    for row in table.rows:
+        check_part(row.run, source=source, at=f"row '{row.id}', run")
+        for name, pairs in (("when", row.when), ("skip", row.skip), ("notes", row.notes)):
+            for number, (condition, consequence) in enumerate(pairs):
+                at = f"row '{row.id}', {name}[{number}]"
+                check_condition(condition, source=source, at=at)
+                if name == "when":
+                    check_part(consequence, source=source, at=at)

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from methods.core import run_spec as spec
 from methods.core.datasets import DATASETS
 from methods.core.errors import UserError
-from methods.core.run_spec import Spec, get, matches, merge
+from methods.core.run_check import check_keys
+from methods.core.run_spec import Spec, canonical, get, matches, merge, normalise, slug, text_identity
 from workflow.suite.planning import config, recipes, resolve
 from workflow.suite.planning.config import Column, Reported, Row, Scale, Table
 from workflow.suite.planning.recipes import Recipe
@@ -101,13 +101,13 @@ class Plan:
 def load(scale: str, *, data_root: Path, root: Path = config.ROOT) -> Plan:
     """The plan of the repository at `root`."""
     folder = root / "workflow" / "config"
-    found = recipes.load_all(root)
-    return build(config.load_tables(folder), found, config.load_scale(scale, folder), data_root=data_root)
+    return build(config.load_tables(folder), recipes.load_all(root), config.load_scale(scale, folder), data_root=data_root)
 
 
-def build(tables: Mapping[str, Table], found: Mapping[str, Recipe], scale: Scale, *, data_root: Path) -> Plan:
-    """The plan of these tables, recipes and scale."""
-    planner = _Planner(found, scale, data_root)
+def build(tables: Mapping[str, Table], methods: Mapping[str, Recipe], scale: Scale, *, data_root: Path) -> Plan:
+    """The plan of these tables, recipes (by method) and scale."""
+    _check_options(tables, methods, scale)
+    planner = _Planner(methods, scale, data_root)
     cells = [
         planner.cell(table, row, column, reported)
         for table in tables.values()
@@ -140,8 +140,9 @@ def evaluation(run: Mapping, scale: Scale, metrics: set[str]) -> Evaluation:
     else:
         chosen = {"attack": "clean", "examples": settings["examples"], "block": settings["block"]}
         shards = 1  # one forward pass over the test set: nothing to share out
-    chosen = spec.normalise(chosen)
-    return Evaluation(id=spec.identity(chosen), spec=chosen, text=spec.canonical(chosen), shards=shards)
+    chosen = normalise(chosen)
+    text = canonical(chosen)
+    return Evaluation(id=text_identity(text), spec=chosen, text=text, shards=shards)
 
 
 def cell_keys(table: Table, row: Row, column: Column) -> Spec:
@@ -153,11 +154,22 @@ def cell_keys(table: Table, row: Row, column: Column) -> Spec:
     return keys
 
 
+def _check_options(tables: Mapping[str, Table], methods: Mapping[str, Recipe], scale: Scale) -> None:
+    """Refuse options in conditions of tables and in rewrites of a scale that no method has: they would never have an effect."""
+    models = [recipe.options for recipe in methods.values()]
+    for table in tables.values():
+        for row in table.rows:
+            for condition, _ in (*row.when, *row.skip, *row.notes):
+                check_keys(condition, source=config.shown(table.path), at=f"row '{row.id}'", options=models)
+    for keys in (scale.rewrite, *(part for pair in scale.when for part in pair)):
+        check_keys(keys, source=config.shown(scale.path), at="rewrite", options=models)
+
+
 class _Planner:
     """Collects Runs while cells are resolved; equal specs become one Run."""
 
-    def __init__(self, found: Mapping[str, Recipe], scale: Scale, data_root: Path):
-        self.found, self.scale, self.data_root = found, scale, data_root
+    def __init__(self, methods: Mapping[str, Recipe], scale: Scale, data_root: Path):
+        self.methods, self.scale, self.data_root = methods, scale, data_root
         self.runs: dict[str, Run] = {}
 
     def cell(self, table: Table, row: Row, column: Column, reported: Reported) -> Cell:
@@ -171,7 +183,7 @@ class _Planner:
         where = f"workflow/config/tables/{table.path.name}: row '{row.id}', column '{column.id}'"
         try:
             recipe = self._recipe(keys, where)
-            runs = tuple(self._run(recipe, keys, seed).name for seed in self.scale.seeds)
+            runs = tuple(self._run(recipe, keys, seed, where).name for seed in self.scale.seeds)
         except resolve.Unavailable as reason:
             return Cell(**place, unavailable=str(reason))
         return Cell(**place, runs=runs)
@@ -181,30 +193,26 @@ class _Planner:
             if key not in keys:
                 raise UserError(f"{where}: the Run has no '{key}'")
         method = keys["method"]
-        if method in self.found:
-            return self.found[method]
+        if method in self.methods:
+            return self.methods[method]
         if method in recipes.EXPECTED:
             folder = "methods" if method == recipes.OWN else "baselines"
             raise resolve.Unavailable(f"method '{method}' is not implemented yet (no file {folder}/{method}.py)")
-        allowed = ", ".join(sorted({*recipes.EXPECTED, *self.found}))
+        allowed = ", ".join(sorted({*recipes.EXPECTED, *self.methods}))
         raise UserError(f"{where}: method: no method is called '{method}'; allowed: {allowed}")
 
-    def _run(self, recipe: Recipe, keys: Mapping, seed: int, phase: str | None = None) -> Run:
+    def _run(self, recipe: Recipe, keys: Mapping, seed: int, where: str, phase: str | None = None) -> Run:
         phase = phase or resolve.final_phase(recipe, keys)
-        found = resolve.resolve(recipe, keys, scale=self.scale, seed=seed, root=self.data_root, phase=phase)
+        spec = resolve.resolve(recipe, keys, scale=self.scale, seed=seed, root=self.data_root, phase=phase, where=where)
         parent = recipe.phases[phase].parent if phase else None
-        ancestor = self._run(recipe, keys, seed, parent) if parent else None
+        ancestor = self._run(recipe, keys, seed, where, parent) if parent else None
         if ancestor:
-            found["parent"] = ancestor.id
-        name = f"{spec.slug(found)}.{spec.identity(found)}"
+            spec["parent"] = ancestor.id
+        text = canonical(spec)
+        identity = text_identity(text)
+        name = f"{slug(spec)}.{identity}"
         if name not in self.runs:
-            self.runs[name] = Run(
-                name=name,
-                id=spec.identity(found),
-                spec=found,
-                text=spec.canonical(found),
-                parent=ancestor.name if ancestor else None,
-            )
+            self.runs[name] = Run(name=name, id=identity, spec=spec, text=text, parent=ancestor.name if ancestor else None)
         return self.runs[name]
 
 

@@ -10,7 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from methods.core.closed import Closed
 from methods.core.errors import UserError
+from methods.core.options import options_model
+from methods.core.run_check import check_condition, check_keys, check_part
 from methods.core.run_spec import expand
 from workflow.suite.planning import schema
 
@@ -30,8 +33,8 @@ class Phase:
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """What a method file declares; `when` is a list of (condition, override) pairs, applied in order; `deviations` are
-    (what, what the official code or the paper does, what is done here, why)."""
+    """What a method file declares; `when` is a list of (condition, override) pairs, applied in order; `options` is the
+    model of those that the file mentions; `deviations` are (what, what the official code or the paper does, what is done here, why)."""
 
     method: str
     path: Path
@@ -39,6 +42,7 @@ class Recipe:
     name: str
     cites: str
     run: Mapping[str, Any]
+    options: type[Closed]
     when: tuple[tuple[Mapping, Mapping], ...] = ()
     phases: Mapping[str, Phase] = field(default_factory=dict)
     in_epochs: tuple[str, ...] = ()
@@ -71,10 +75,8 @@ def load(path: Path, *, root: Path) -> Recipe:
             name: {**phase, "run": expand(phase.get("run", {}))} if isinstance(phase, dict) else phase for name, phase in phases.items()
         }
     schema.check(literal, "recipe", source=shown, at="RECIPE")
-    for number, (condition, _) in enumerate(literal["when"]):
-        schema.check_keys(condition, source=shown, at=f"RECIPE.when[{number}]")
-    for key in ("in_epochs", "in_steps"):
-        schema.check_keys(literal.get(key, []), source=shown, at=f"RECIPE.{key}")
+    options = options_model(literal)
+    _check_parts(literal, options, shown)
     return Recipe(
         method=path.stem,
         path=shown,
@@ -82,6 +84,7 @@ def load(path: Path, *, root: Path) -> Recipe:
         name=literal["name"],
         cites=literal["cites"],
         run=literal["run"],
+        options=options,
         when=tuple((condition, override) for condition, override in literal["when"]),
         phases=_phases(literal.get("phases", {}), shown),
         in_epochs=tuple(literal.get("in_epochs", ())),
@@ -114,12 +117,25 @@ def _pairs(when: Any) -> Any:
     return [[pair[0], expand(pair[1])] if good else pair for pair, good in zip(when, whole, strict=True)]
 
 
+def _check_parts(literal: Mapping, options: type[Closed], shown: Path) -> None:
+    """Refuse settings, conditions and lists of keys that no Run of this method can have."""
+    check_part(literal["run"], source=shown, at="RECIPE.run")
+    for number, (condition, override) in enumerate(literal["when"]):
+        check_condition(condition, source=shown, at=f"RECIPE.when[{number}]")
+        check_part(override, source=shown, at=f"RECIPE.when[{number}]")
+    lists = {f"RECIPE.{name}": literal.get(name, ()) for name in ("in_epochs", "in_steps")}
+    for name, phase in literal.get("phases", {}).items():
+        check_part(phase.get("run", {}), source=shown, at=f"RECIPE.phases.{name}.run")
+        lists[f"RECIPE.phases.{name}.ignores"] = phase.get("ignores", ())
+    for at, keys in lists.items():
+        check_keys(keys, source=shown, at=at, options=[options])
+
+
 def _phases(literal: Mapping, shown: Path) -> dict[str, Phase]:
     for name, phase in literal.items():
         parent = phase.get("parent")
         if parent is not None and parent not in literal:
             raise UserError(f"{shown}: RECIPE.phases.{name}.parent: unknown phase '{parent}'; allowed: {', '.join(literal)}")
-        schema.check_keys(phase.get("ignores", []), source=shown, at=f"RECIPE.phases.{name}.ignores")
     return {
         name: Phase(parent=phase.get("parent"), ignores=tuple(phase.get("ignores", ())), run=phase.get("run", {}))
         for name, phase in literal.items()

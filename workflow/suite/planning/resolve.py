@@ -8,18 +8,14 @@ import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from methods.core import run_spec as specs
+from methods.core.closed import NotAllowed
 from methods.core.datasets import DATASETS
 from methods.core.errors import UserError
-from methods.core.run_spec import Spec, drop, get, matches, merge, put
-from workflow.suite.planning.config import Scale
+from methods.core.run_check import check_options, check_run, missing_keys
+from methods.core.run_spec import Spec, drop, expand, get, matches, merge, normalise, put
+from workflow.suite.planning.config import Scale, shown
 from workflow.suite.planning.recipes import Recipe
 from workflow.suite.planning.sources import choose, steps
-
-REQUIRED = (
-    *("method", "version", "dataset", "arch", "precision", "eps", "seed", "attack.name"),
-    *("train.optimizer", "train.lr", "train.schedule", "train.epochs", "train.batch"),
-)
 
 
 class Unavailable(Exception):
@@ -34,8 +30,10 @@ def final_phase(recipe: Recipe, cell: Mapping) -> str | None:
     return chosen or list(recipe.phases)[-1]
 
 
-def resolve(recipe: Recipe, cell: Mapping, *, scale: Scale, seed: int, root: Path, phase: str | None = None) -> Spec:
-    """The whole spec of one training phase (without its parent's id), for the keys a table gives in `cell`."""
+def resolve(
+    recipe: Recipe, cell: Mapping, *, scale: Scale, seed: int, root: Path, phase: str | None = None, where: str = "the cell"
+) -> Spec:
+    """The whole spec of one training phase (without its parent's id), for the keys a table gives in `cell`; `where` names that cell."""
     base = merge(recipe.run, _dataset(cell))
     wanted = dict(cell)
     ignored: tuple[str, ...] = ()
@@ -56,10 +54,25 @@ def resolve(recipe: Recipe, cell: Mapping, *, scale: Scale, seed: int, root: Pat
     DATASETS[spec["dataset"]].side(spec["data"])  # refuses a size that the data set does not have
     if spec.get("eps") == 0 or get(spec, "attack.name") == "none":
         spec["attack"] = {"name": "none"}  # at radius 0 every attack returns the clean batch: one Run, not several
-    missing = [key for key in REQUIRED if get(spec, key) is None and key not in ignored]
-    if missing:
-        raise Unavailable(f"{recipe.path}: RECIPE says nothing of {', '.join(missing)}")
-    return specs.normalise(spec)
+    spec = normalise(spec)
+    if "precision" not in spec and "precision" not in ignored:
+        raise Unavailable(f"{recipe.path}: RECIPE says nothing of precision")
+    try:
+        check_run(spec)
+        check_options(spec.get("options", {}), recipe.options)
+    except NotAllowed as refusal:
+        if missing := missing_keys(spec):
+            raise Unavailable(f"{recipe.path}: RECIPE says nothing of {', '.join(missing)}") from None
+        raise UserError(f"{_origin(refusal.key, cell, recipe, scale, where)}: {refusal.reason}") from None
+    return spec
+
+
+def _origin(key: str, cell: Mapping, recipe: Recipe, scale: Scale, where: str) -> str:
+    """Who said what stands at a key: the scale has the last word, the table the one before, the recipe the first."""
+    changes = [scale.rewrite, *(change for _, change in scale.when)]
+    if any(get(expand(change), key) is not None for change in changes):
+        return str(shown(scale.path))
+    return where if get(cell, key) is not None else f"{recipe.path}: RECIPE"
 
 
 def _dataset(cell: Mapping) -> Spec:

@@ -1,6 +1,6 @@
 """JSON-schema validation with messages for people: the file, the key, what is wrong, what is allowed."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -48,38 +48,6 @@ def check(value: Any, name: str, *, source: str | Path, at: str = "") -> None:
     if errors:
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
         raise UserError(f"{source}: {_message(errors[0], at)}{more}")
-
-
-def run_keys() -> tuple[set[str], set[str]]:
-    """All dotted keys of a Run, and the prefixes under which any key is allowed."""
-    closed, opened = set(), set()
-    for key, rule in _walk(_schemas()["run"]):
-        closed.add(key)
-        if rule.get("type") == "object" and rule.get("additionalProperties", True):
-            opened.add(key + ".")
-    return closed, opened
-
-
-def check_keys(keys: Mapping | list, *, source: str | Path, at: str) -> None:
-    """Raise a UserError for a dotted key that no Run has."""
-    closed, opened = run_keys()
-    for key in keys:
-        if key not in closed and not any(key.startswith(prefix) for prefix in opened):
-            raise UserError(f"{source}: {at}: unknown key '{key}'; allowed: {', '.join(sorted(closed))}")
-
-
-def check_value(key: str, value: Any, *, source: str | Path, at: str) -> None:
-    """Raise a UserError unless `value` may stand at the dotted key of a Run."""
-    nested: Any = value
-    for step in reversed(key.split(".")):
-        nested = {step: nested}
-    check(nested, "run", source=source, at=at)
-
-
-def _walk(rule: Mapping, prefix: str = "") -> Iterator[tuple[str, Mapping]]:
-    for key, sub in rule.get("properties", {}).items():
-        yield prefix + key, sub
-        yield from _walk(sub, f"{prefix}{key}.")
 
 
 def _without_none(value: Any) -> Any:
