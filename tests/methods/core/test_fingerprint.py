@@ -11,7 +11,10 @@ from workflow.suite.planning import recipes
 from workflow.suite.results import stale
 
 # Imported by trainings or evaluations, and known not to change a number.
-CORE = ("__init__", "durations", "errors", "files", "fingerprint", "imports", "paths", "revision", "run_spec", "sealed", "settings")
+CORE = (
+    *("__init__", "closed", "durations", "errors", "files", "fingerprint", "imports", "options", "paths", "revision"),
+    *("run_check", "run_model", "run_spec", "sealed", "settings"),
+)
 PLUMBING = {
     "methods/__init__.py",
     *(f"methods/{command}.py" for command in ("train", "evaluate")),
