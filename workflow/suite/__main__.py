@@ -81,6 +81,7 @@ def _parser() -> argparse.ArgumentParser:
         "archive", type=Path, help="a .zip that `export` wrote"
     )
     add("claims", _claims, "The paper's claims, tested on its numbers and on ours.")
+    add("deviations", _deviations, "Write docs/deviations.md from the recipes: where a method departs from its official code.")
     return parser
 
 
@@ -213,6 +214,12 @@ def _claims(planned: plan.Plan, options: argparse.Namespace) -> str:
 
     paper, ours = catalogue.judge(evidence.of_paper(planned.tables)), catalogue.judge(evidence.of_results(planned, options.directory))
     return report.markdown(planned, paper, ours, made_by=made_by())
+
+
+def _deviations(planned: plan.Plan, options: argparse.Namespace) -> str:
+    from workflow.suite.planning import deviations
+
+    return str(deviations.write_page(config.ROOT, options.directory))
 
 
 if __name__ == "__main__":
