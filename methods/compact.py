@@ -11,9 +11,11 @@ In Python: `from methods import load_network; net = load_network("net.rbs")`.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 import time
 import warnings
+from collections.abc import Iterator
 from math import log2
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -77,23 +79,29 @@ def model_path(network: Path) -> Path:
 
 
 def unpack(options: argparse.Namespace) -> None:
-    from methods.networks.model_file import save_model
+    from methods.networks import compact
 
-    net, header = read(options.file)
-    save_model(net, header.spec, options.out)
+    with notes():
+        compact.unpack(options.file, options.out)
     print(f"{options.out}: {options.out.stat().st_size:,} bytes")
 
 
 def read(path: Path) -> tuple[Net, Header]:
-    """The network; what the file warns of is printed as a note."""
+    """The network of a compact file, and what the file says of it."""
     from methods.networks import compact
 
-    with warnings.catch_warnings(record=True) as notes:
+    with notes():
+        return compact.read(path)
+
+
+@contextlib.contextmanager
+def notes() -> Iterator[None]:
+    """What the library warns of, as lines for a person."""
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        net, header = compact.read(path)
-    for note in notes:
-        print(f"note: {note.message}", file=sys.stderr)
-    return net, header
+        yield
+    for warning in caught:
+        print(f"note: {warning.message}", file=sys.stderr)
 
 
 def show(options: argparse.Namespace) -> None:
@@ -109,7 +117,7 @@ def show(options: argparse.Namespace) -> None:
     names = {"law": "signs drawn from the seed", "codebook": "coded values", "real": "float16 values" if header.half else "float32 values"}
     kinds = " and ".join(names[kind] for kind in dict.fromkeys(layer.values for layer in header.layers))
     print(f"{options.file}: {total:,} bytes: {header.network.arch}, {kept:,} of {sum(sizes):,} weights, {kinds}")
-    print(f"  masks and codes  {coded:>9,}  (counts alone would allow {bits / 8:,.0f}: {8 * coded / bits if bits else 1:.3f} of that)")
+    print(f"  masks and codes  {coded:>9,}  ({8 * coded / bits if bits else 1:.3f} of their entropy given the counts, {bits / 8:,.0f})")
     print(f"  kept weights     {real:>9,}")
     print(f"  batch norms etc. {numbers:>9,}")
     print(f"  description      {total - coded - real - numbers:>9,}")

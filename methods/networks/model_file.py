@@ -24,8 +24,11 @@ FORMAT = 1
 
 
 def save_model(net: Net, spec: dict, path: Path, tensors: dict[str, Tensor] | None = None) -> str:
-    """Write a network (or `tensors` of its shape) as a model file; returns its SHA-256."""
-    tensors = tensors if tensors is not None else net.state_dict()
+    """Write a network (or `tensors` of its shape) as a model file; returns its SHA-256.
+
+    A pruned weight may be -0.0, which computes as 0.0 does and is written as such: equal networks have equal files.
+    """
+    tensors = {name: t + 0.0 if t.is_floating_point() else t for name, t in (tensors or net.state_dict()).items()}
     about = {"format": FORMAT, "network": net.arguments, "spec": spec}
     # One key: safetensors writes several in random order, and equal runs should leave equal bytes.
     metadata = {"suite": json.dumps(about, sort_keys=True, separators=(",", ":"))}

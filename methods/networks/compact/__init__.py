@@ -18,20 +18,23 @@ from methods.core.files import write
 from methods.networks.compact.container import Header
 from methods.networks.compact.reader import decode, read
 from methods.networks.compact.writer import Unfit, encode
+from methods.networks.model_file import save_model
 from methods.networks.resnet import Net
 
-__all__ = ["SUFFIX", "Header", "Unfit", "pack", "packed_size", "read"]
+__all__ = ["SUFFIX", "Header", "Unfit", "pack", "packed_size", "read", "unpack"]
 
 SUFFIX = ".rbs"
 
 
-def pack(net: Net, spec: dict[str, Any], path: Path, *, half: bool = False) -> int:
-    """Write the network of the Run `spec` as a compact file, after checking that it reads back the same; returns its bytes."""
-    content = encode(net, spec, half=half)
+def pack(net: Net, spec: dict[str, Any], path: Path, tensors: dict[str, Tensor] | None = None, *, half: bool = False) -> int:
+    """Write a network (or `tensors` of its shape) of the Run `spec` as a compact file; returns its bytes.
+
+    Before it is written the file is read, and must be the same network. `Unfit` where the network is dense or cannot be stored.
+    """
+    content = encode(net, spec, tensors, half=half)
     back = decode(content, str(path))[0].state_dict()
-    for name, tensor in net.state_dict().items():
-        same = torch.equal(back[name], tensor.cpu())
-        if not same and not (half and tensor.ndim == 4):
+    for name, tensor in (net.state_dict() if tensors is None else tensors).items():
+        if not torch.equal(back[name], tensor.cpu()) and not (half and tensor.ndim == 4):
             raise UserError(f"{path}: was not written: tensor '{name}' does not read back as it is; this is a defect of the program")
     write(path, content)
     return len(content)
@@ -43,3 +46,9 @@ def packed_size(net: Net, spec: dict[str, Any], tensors: dict[str, Tensor] | Non
         return len(encode(net, spec, tensors))
     except Unfit:
         return None
+
+
+def unpack(path: Path, out: Path) -> str:
+    """Write the model file of a compact file, byte for byte the one that training wrote; returns its SHA-256."""
+    net, header = read(path)
+    return save_model(net, header.spec, out)

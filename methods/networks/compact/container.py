@@ -39,7 +39,7 @@ class Network(Struct, forbid_unknown_fields=True, frozen=True):
     arch: Annotated[str, Meta(max_length=40)]
     classes: Annotated[int, Meta(ge=1, le=100_000)]
     stem: Literal["cifar", "imagenet"]
-    width: Annotated[float, Meta(gt=0, le=64)]
+    width: Annotated[float, Meta(gt=0, le=64)] | Annotated[int, Meta(gt=0, le=64)]
     lbn: bool
     bn_affine: bool
     head_bias: bool
