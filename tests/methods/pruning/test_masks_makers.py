@@ -100,6 +100,28 @@ def test_signed_of_four():
     assert maker.latent.grad.flatten().tolist() == [1, 2, 3, 4], "no gating at the clamp"
 
 
+def test_latents_of_a_binary_scored_layer_are_clamped_while_they_are_trained():
+    """Before they are used, at each push; frozen latents (HYDRA's search) are left as they were handed over."""
+    latents = torch.tensor([2.0, -3.0, 0.5, -0.25]).view(1, 1, 2, 2)
+    for train, expected in (("weight", [1, -1, 0.5, -0.25]), ("scores", [2, -3, 0.5, -0.25])):
+        maker = Scored(latents.clone(), torch.ones(1, 1, 2, 2), 4, train=train, binary=True)
+        with torch.no_grad():
+            maker.prepare()
+        assert maker.weight.flatten().tolist() == expected
+    real = Scored(latents.clone(), torch.ones(1, 1, 2, 2), 4, train="weight")
+    with torch.no_grad():
+        real.prepare()
+    assert torch.equal(real.weight, latents), "real-valued weights have no bound"
+
+
+def test_a_realisation_prepares_its_makers_before_it_writes():
+    net = Net(Arch(blocks=(1, 1, 1, 1), channels=(4, 4, 8, 8)), classes=3)
+    maker = Scored(torch.full_like(net.stem.weight, 3.0), torch.ones_like(net.stem.weight), 5, train="weight", binary=True)
+    Realisation(net, {"stem": maker}).push()
+    assert maker.weight.max().item() == 1
+    assert int(net.stem.weight.count_nonzero()) == 5
+
+
 def test_binary_scored_weights_are_ternary():
     maker = Scored(torch.randn(8, 4, 3, 3), torch.randn(8, 4, 3, 3), 30, train="scores", binary=True)
     made = maker()

@@ -1,0 +1,7 @@
+"""All mutants, room by room."""
+
+from __future__ import annotations
+
+from tests.mutants import attacks, baselines, pruning, training
+
+MUTANTS = (*training.MUTANTS, *attacks.MUTANTS, *pruning.MUTANTS, *baselines.MUTANTS)
