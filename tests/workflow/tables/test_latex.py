@@ -1,11 +1,7 @@
 """Every LaTeX table compiles as it is, with booktabs alone, and fits on a page."""
 
-import os
 import re
-import shutil
 import subprocess
-
-import pytest
 
 from methods.core import paths
 from tests.workflow import finished
@@ -24,17 +20,6 @@ DOCUMENT = r"""
 %s
 \end{document}
 """
-
-
-@pytest.fixture
-def pdflatex():
-    found = shutil.which("pdflatex")
-    if found is None:
-        message = "pdflatex is not installed (Debian: apt-get install texlive-latex-base texlive-latex-recommended)"
-        if os.environ.get("CI") == "true":
-            pytest.fail(message)
-        pytest.skip(message)
-    return found
 
 
 def test_all_tables_compile_and_fit(pdflatex, tmp_path):

@@ -13,7 +13,7 @@ from methods.core import files, sealed
 from methods.core.errors import UserError
 from workflow.suite.planning import config, plan
 from workflow.suite.results import frame, measure
-from workflow.suite.tables import latex, markdown, render, sheet
+from workflow.suite.tables import inert, latex, markdown, render, sheet
 
 GOLDEN = """\
 | Method    | CIFAR10 FP                             | CIFAR10 Binary                      |
@@ -110,7 +110,7 @@ def test_latex_is_balanced_and_escaped(small, folder):
     rows = re.findall(r"^(?!\\)(.*) \\\\$", body, re.MULTILINE)
     assert len(rows) == 2 + 4 and {row.count("&") for row in rows[1:]} == {2}
     assert body.count(r"\begin{") == body.count(r"\end{") == 2
-    assert latex.escape("a_b & 50 % ± ·") == r"a\_b \& 50 \% $\pm$ $\cdot$"
+    assert inert.latex("a_b & 50 % ± ·") == r"a\_b \& 50 \% $\pm$ $\cdot$"
 
 
 def test_a_damaged_evaluation_is_named(small, folder):

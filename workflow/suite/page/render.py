@@ -1,6 +1,7 @@
 """The page as a file."""
 
 import base64
+import hashlib
 import io
 import json
 from pathlib import Path
@@ -46,8 +47,9 @@ def page(plan: Plan, folder: Path, *, made_by: str) -> str:
         sheets=[found for found in (sheets.differences(plan, folder), sheets.claims(plan, folder)) if found],
         judged=bool(verdicts),
         details=_inline({cell["address"]: {"name": cell["name"], "lines": cell["lines"]} for cell in cells}),
-        style=(ASSETS / "style.css").read_text(encoding="utf-8"),
-        script=(ASSETS / "script.js").read_text(encoding="utf-8"),
+        style=_asset("style.css"),
+        script=_asset("script.js"),
+        allowed={name: _digest(_asset(name)) for name in ("style.css", "script.js")},
         made_by=made_by,
     )
 
@@ -67,6 +69,17 @@ def figure(plan: Plan, name: str, folder: Path) -> dict[str, Any]:
         raise UserError(f"{path}: is not a figure of this suite ({error!r}); delete it and draw it again") from None
     picture = base64.b64encode(content).decode()
     return found | {"picture": picture, "description": description, "width": size[0], "height": size[1]}
+
+
+def _asset(name: str) -> str:
+    """The text of an element that holds a whole file, line breaks around it included."""
+    return f"\n{(ASSETS / name).read_text(encoding='utf-8')}\n"
+
+
+def _digest(text: str) -> str:
+    """What the content security policy calls a text: only the page's own script and style are allowed, so another would not run even if
+    it came in."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
 def _inline(values: Any) -> str:

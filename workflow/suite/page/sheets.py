@@ -16,6 +16,7 @@ from workflow.suite.paper.claims import evidence
 from workflow.suite.paper.claims.evidence import VERDICTS
 from workflow.suite.planning.plan import Plan
 from workflow.suite.results import compare
+from workflow.suite.tables import inert
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +78,7 @@ def read(path: Path) -> list[dict[str, str]] | None:
     if not path.is_file():
         return None
     with path.open(encoding="utf-8", newline="") as stream:
-        return list(csv.DictReader(stream))
+        return [{key: inert.from_csv(value) for key, value in line.items()} for line in csv.DictReader(stream)]
 
 
 def emphasis(text: str) -> Markup:

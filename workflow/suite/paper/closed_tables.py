@@ -13,7 +13,7 @@ from tabulate import tabulate
 from workflow.suite.paper import resnet, theory
 from workflow.suite.paper.claims.evidence import Paper
 from workflow.suite.paper.claims.formulas import flops
-from workflow.suite.tables import latex
+from workflow.suite.tables import inert, latex
 
 # As the complexity table prints them: full precision, binary.
 FORMULAS = {
@@ -41,7 +41,7 @@ class ClosedTable:
 
     def latex(self, made_by: str) -> str:
         def line(row: tuple[str, ...]) -> str:
-            cells = [f"${cell}$" if i in self.formulas and cell else latex.escape(cell) for i, cell in enumerate(row)]
+            cells = [f"${cell}$" if i in self.formulas and cell else inert.latex(cell) for i, cell in enumerate(row)]
             return " & ".join(cells) + r" \\"
 
         heads = " & ".join(map(_stacked, self.heads)) + r" \\"
@@ -53,23 +53,23 @@ class ClosedTable:
         end = [
             r"\bottomrule",
             r"\end{tabular}}",
-            rf"\caption{{{latex.escape(self.caption)}}}",
+            rf"\caption{{{inert.latex(self.caption)}}}",
             rf"\label{{tbl:{self.name}}}",
             r"\end{table}",
             "",
         ]
         body = [r"\toprule", heads, r"\midrule", *map(line, self.rows)]
-        return "\n".join([f"% {made_by}", latex.HOW.format(name=self.name).rstrip(), *start, *body, *end])
+        return "\n".join([f"% {inert.line(made_by)}", latex.HOW.format(name=self.name).rstrip(), *start, *body, *end])
 
     def sheet(self) -> str:
         text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows([self.heads, *self.rows])
+        csv.writer(text, lineterminator="\n").writerows([map(inert.csv_entry, row) for row in (self.heads, *self.rows)])
         return text.getvalue()
 
 
 def _stacked(head: str) -> str:
     """A head of two lines where it has two parts, so that the table fits on a page."""
-    parts = [latex.escape(part) for part in re.split(r"(?<=,) | (?=\()", head)]
+    parts = [inert.latex(part) for part in re.split(r"(?<=,) | (?=\()", head)]
     return parts[0] if len(parts) == 1 else r"\shortstack{" + r" \\ ".join(parts) + "}"
 
 

@@ -1,11 +1,13 @@
 """The configuration as values: suite settings, scales and tables, read from YAML and checked against the schemas."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from methods.core import paths
 from methods.core.errors import UserError
 from methods.core.run_check import check_condition, check_keys, check_part, check_value
 from methods.core.run_spec import expand
@@ -155,8 +157,11 @@ def load_scale(name: str, folder: Path = CONFIG) -> Scale:
 
 
 def load_table(name: str, folder: Path = CONFIG) -> Table:
-    """A table by name."""
+    """A table by name. Its file's name becomes names of files, links and LaTeX labels, so few signs are allowed in it."""
     path = _find("tables", name, folder)
+    if not re.fullmatch(r"[a-z0-9][a-z0-9_]*", name) or name in (*paths.CLOSED, *paths.CHECKS):
+        taken = f", and none of {', '.join((*paths.CLOSED, *paths.CHECKS))}, which the suite writes itself"
+        raise UserError(f"{shown(path)}: '{name}' cannot be a table's name; allowed: small letters, digits and _{taken}")
     values = schema.read_yaml(path)
     schema.check(values, "table", source=shown(path))
     table = Table(

@@ -11,7 +11,7 @@ from workflow.suite.planning.plan import Plan
 from workflow.suite.results import compare
 from workflow.suite.results.compare import RULE, Difference
 from workflow.suite.results.result_sets import ResultSet
-from workflow.suite.tables import caption
+from workflow.suite.tables import caption, inert
 
 FIELDS = ("table", "row", "column", "ours", "low", "high", "reference", "difference", "verdict", "seeds", "n", "why")
 HEADS = ("row", "column", "ours", "95 % interval", "{}", "difference", "verdict")
@@ -33,8 +33,8 @@ def of_plan(plan: Plan, found: Sequence[Difference], *, made_by: str) -> str:
 def of_sets(first: ResultSet, second: ResultSet, found: Sequence[Difference]) -> str:
     """Two sets of results."""
     notes = [f"{item.name}: {item.unknown} lines belong to no planned Run" for item in (first, second) if item.unknown]
-    title = f"# {second.name} ({second.scale}) against {first.name} ({first.scale})"
-    return "\n\n".join([title, *notes, BETWEEN_RULE, summary(found), *_tables(found, first.name, {})])
+    title = inert.markdown(f"{second.name} ({second.scale}) against {first.name} ({first.scale})")
+    return "\n\n".join([f"# {title}", *notes, BETWEEN_RULE, summary(found), *_tables(found, first.name, {})])
 
 
 def summary(found: Sequence[Difference]) -> str:
@@ -53,7 +53,7 @@ def sheet(found: Sequence[Difference]) -> str:
         low, high = item.interval or (None, None)
         numbers = {"ours": item.ours, "low": low, "high": high, "reference": item.reference, "difference": item.difference}
         entry = {"table": table, "row": row, "column": column, "verdict": item.verdict, "seeds": item.seeds, "n": item.n, "why": item.why}
-        writer.writerow(entry | {key: _number(value) for key, value in numbers.items()})
+        writer.writerow(inert.csv_entries(entry | {key: _number(value) for key, value in numbers.items()}))
     return text.getvalue()
 
 
@@ -69,9 +69,9 @@ def _tables(found: Sequence[Difference], reference: str, titles: dict[str, str])
             lines.append([row, column, _number(item.ours), interval, _number(item.reference), _number(item.difference, "+.2f"), verdict])
         heads = [head.format(reference) for head in HEADS]
         grid = tabulate(lines, heads, tablefmt="pipe", disable_numparse=True)
-        title = f"## {titles.get(table, table)} (`{table}`)" if table in titles else f"## {table}"
+        title = f"## {inert.markdown(titles[table])} (`{table}`)" if table in titles else f"## {table}"
         parts += [title, summary(items), grid]
-        parts += ["\n".join(f"{number}. {text}" for number, text in enumerate(notes, 1))] if notes else []
+        parts += ["\n".join(f"{number}. {inert.markdown(text)}" for number, text in enumerate(notes, 1))] if notes else []
     return parts
 
 

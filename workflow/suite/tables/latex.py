@@ -6,13 +6,11 @@ from pathlib import Path
 from workflow.suite.planning.config import Table
 from workflow.suite.planning.plan import Plan
 from workflow.suite.results.measure import Measured, measure_table
-from workflow.suite.tables import caption, marks
+from workflow.suite.tables import caption, inert, marks
 from workflow.suite.tables.caption import Footnotes
 
 STYLE = {"bold": r"\textbf{{{}}}", "underline": r"\underline{{{}}}", None: "{}"}
 SIGNS = {"·": r"$\cdot$", "-": "--"}
-SPECIAL = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$", "·": r"$\cdot$"}
-SPECIAL |= {sign: "\\" + sign for sign in "&%$#_{}"}
 HOW = (
     "% In a document: \\usepackage{{booktabs}} and \\input{{{name}}}. Alone:\n"
     "% pdflatex '\\documentclass{{article}}\\usepackage{{booktabs}}\\begin{{document}}\\input{{{name}}}\\end{{document}}'\n"
@@ -29,7 +27,7 @@ def table(plan: Plan, name: str, folder: Path, *, made_by: str) -> str:
             body.append(r"\midrule")
             section = row.section
         cells = [_cell(measured[row.id, c.id], ours.get((row.id, c.id)), notes) for c in shape.columns]
-        body.append(" & ".join([*map(escape, row.labels), *cells]) + r" \\")
+        body.append(" & ".join([*map(inert.latex, row.labels), *cells]) + r" \\")
     items = list(measured.values())
     words = [
         shape.caption,
@@ -41,7 +39,7 @@ def table(plan: Plan, name: str, folder: Path, *, made_by: str) -> str:
     words += [f"({number}) {text}." for number, text in enumerate(notes.texts, 1)]
     return "\n".join(
         [
-            f"% {made_by}",
+            f"% {inert.line(made_by)}",
             HOW.format(name=name).rstrip(),
             r"\begin{table}",
             r"\centering\footnotesize\setlength{\tabcolsep}{3pt}",
@@ -53,22 +51,12 @@ def table(plan: Plan, name: str, folder: Path, *, made_by: str) -> str:
             *body,
             r"\bottomrule",
             r"\end{tabular}}",
-            rf"\caption{{{escape(' '.join(words))}}}",
-            rf"\label{{{escape_label(shape.label)}}}",
+            rf"\caption{{{inert.latex(' '.join(words))}}}",
+            rf"\label{{{inert.latex_label(shape.label)}}}",
             r"\end{table}",
             "",
         ]
     )
-
-
-def escape(text: str) -> str:
-    """Plain text as LaTeX."""
-    return "".join(SPECIAL.get(sign, sign) for sign in text)
-
-
-def escape_label(label: str) -> str:
-    """A label without what hyperref stumbles over."""
-    return label.replace(" ", "-").replace("_", "-")
 
 
 def _cell(item: Measured, mark: str | None, notes: Footnotes) -> str:
@@ -90,9 +78,9 @@ def _heads(shape: Table) -> list[str]:
         top, rules, start = [""] * stub, [], stub + 1
         for group, columns in groupby(shape.columns, key=lambda column: column.head[0]):
             width = len(list(columns))
-            top.append(rf"\multicolumn{{{width}}}{{c}}{{{escape(group)}}}")
+            top.append(rf"\multicolumn{{{width}}}{{c}}{{{inert.latex(group)}}}")
             rules.append(rf"\cmidrule(lr){{{start}-{start + width - 1}}}")
             start += width
         lines += [" & ".join(top) + r" \\", " ".join(rules)]
-    last = [*map(escape, shape.stub), *(escape(column.head[-1]) for column in shape.columns)]
+    last = [*map(inert.latex, shape.stub), *(inert.latex(column.head[-1]) for column in shape.columns)]
     return [*lines, " & ".join(last) + r" \\"]

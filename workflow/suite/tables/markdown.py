@@ -7,7 +7,7 @@ from tabulate import tabulate
 from methods.core import paths
 from workflow.suite.planning.plan import Plan
 from workflow.suite.results.measure import Measured, measure, measure_table
-from workflow.suite.tables import caption, marks
+from workflow.suite.tables import caption, inert, marks
 from workflow.suite.tables.caption import Footnotes
 
 STYLE = {"bold": "**{}**", "underline": "<u>{}</u>", None: "{}"}
@@ -32,11 +32,11 @@ def table(plan: Plan, name: str, folder: Path, *, made_by: str) -> str:
             lines.append(["┄┄"] * (len(shape.stub) + len(shape.columns)))
             section = row.section
         cells = [_cell(measured[row.id, c.id], ours.get((row.id, c.id)), notes) for c in shape.columns]
-        lines.append([*row.labels, *cells])
-    heads = [*shape.stub, *(" ".join(column.head) for column in shape.columns)]
+        lines.append([*map(inert.markdown, row.labels), *cells])
+    heads = [inert.markdown(text) for text in (*shape.stub, *(" ".join(column.head) for column in shape.columns))]
     parts = [
-        f"# {shape.title}",
-        shape.caption,
+        f"# {inert.markdown(shape.title)}",
+        inert.markdown(shape.caption),
         _about(plan, name, list(measured.values()), folder),
         _grid(lines, heads),
         LEGEND if shape.printed else OWN_LEGEND,
@@ -53,8 +53,8 @@ def row(plan: Plan, name: str, row_id: str, folder: Path, *, made_by: str) -> st
         runs = "<br>".join(f"`{run}`" for run in item.cell.runs)
         paper = STYLE[item.cell.reported.mark].format(caption.reported(item.cell.reported))
         sups = _sups(notes.of(item))
-        lines.append([" ".join(column.head), caption.shown(item) + sups, paper, item.n or "", item.status, runs])
-    title = f"# {shape.title}: {', '.join(chosen.labels)}"
+        lines.append([inert.markdown(" ".join(column.head)), caption.shown(item) + sups, paper, item.n or "", item.status, runs])
+    title = "# " + inert.markdown(f"{shape.title}: {', '.join(chosen.labels)}")
     grid = _grid(lines, ["", "Ours", "Paper", "n", "Status", f"Run (folder of {paths.RESULTS}/runs)"])
     return "\n\n".join([title, _about(plan, name, measured, folder, row_id), grid, *_footnotes(notes), f"*{made_by}*"]) + "\n"
 
@@ -73,14 +73,14 @@ def _sups(numbers: list[int]) -> str:
 
 
 def _about(plan: Plan, name: str, measured: list[Measured], folder: Path, row: str | None = None) -> str:
-    data = "; ".join(caption.data_lines(plan, name, measured))
+    data = inert.markdown("; ".join(caption.data_lines(plan, name, measured)))
     lines = [f"**{line}**" for line in (caption.comparability(plan), *caption.stale_lines(plan, name, folder, row))]
     lines += [caption.evaluation_line(plan, name, measured), f"Data: {data}."]
     return "\n".join(f"- {line}" for line in lines)
 
 
 def _footnotes(notes: Footnotes) -> list[str]:
-    return ["\n".join(f"{number}. {text}" for number, text in enumerate(notes.texts, 1))] if notes.texts else []
+    return ["\n".join(f"{number}. {inert.markdown(text)}" for number, text in enumerate(notes.texts, 1))] if notes.texts else []
 
 
 def _grid(lines: list[list], heads: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""Tables as CSV: one line per cell, in the paper's order, for programs."""
+"""Tables as CSV: one line per cell, in the paper's order, for programs; texts that look like formulas are quoted (inert.py)."""
 
 import csv
 import io
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from workflow.suite.planning.plan import Plan
 from workflow.suite.results.measure import measure_table
-from workflow.suite.tables import marks
+from workflow.suite.tables import inert, marks
 from workflow.suite.tables.caption import percent
 
 FIELDS = (
@@ -34,5 +34,5 @@ def table(plan: Plan, name: str, folder: Path) -> str:
         entry |= {"scale": plan.scale.name, "comparable": plan.scale.comparable, "data": "; ".join(item.labels)}
         entry |= {"warnings": item.warnings, "runs": " ".join(cell.runs), "notes": "; ".join(cell.notes)}
         entry |= {"why": cell.unavailable or cell.not_applicable}
-        writer.writerow(entry)
+        writer.writerow(inert.csv_entries(entry))
     return text.getvalue()

@@ -11,7 +11,7 @@ from workflow.suite.paper.claims import catalogue
 from workflow.suite.paper.claims.claim import READINGS, Judgement
 from workflow.suite.paper.claims.evidence import VERDICTS
 from workflow.suite.planning.plan import Plan
-from workflow.suite.tables import caption
+from workflow.suite.tables import caption, inert
 
 FIELDS = ("id", "where", "reading", "claim", "rule", "paper", "ours", "paper_numbers", "our_numbers")
 Judgements = Mapping[str, Judgement]
@@ -35,12 +35,12 @@ def markdown(plan: Plan, paper: Judgements, ours: Judgements, *, made_by: str) -
             item.id,
             item.where,
             item.reading,
-            _cell(item.text),
-            _cell(item.rule),
+            inert.markdown(item.text),
+            inert.markdown(item.rule),
             f"**{paper[item.id].verdict}**",
             f"**{ours[item.id].verdict}**",
         ]
-        + [_cell(paper[item.id].numbers), _cell(ours[item.id].numbers)]
+        + [inert.markdown(paper[item.id].numbers), inert.markdown(ours[item.id].numbers)]
         for item in catalogue.claims()
     ]
     heads = ["", "where", "reading", "claim", "rule", "paper", "ours", "the paper's numbers", "our numbers"]
@@ -62,7 +62,7 @@ def sheet(paper: Judgements, ours: Judgements) -> str:
     for item in catalogue.claims():
         entry = {"id": item.id, "where": item.where, "reading": item.reading, "claim": item.text, "rule": item.rule}
         entry |= {"paper": paper[item.id].verdict, "paper_numbers": paper[item.id].numbers}
-        writer.writerow(entry | {"ours": ours[item.id].verdict, "our_numbers": ours[item.id].numbers})
+        writer.writerow(inert.csv_entries(entry | {"ours": ours[item.id].verdict, "our_numbers": ours[item.id].numbers}))
     return text.getvalue()
 
 
@@ -70,7 +70,3 @@ def counted(found: Judgements) -> str:
     """How many claims have each verdict."""
     seen = Counter(item.verdict for item in found.values())
     return ", ".join(f"{seen[verdict]} {verdict}" for verdict in VERDICTS if seen[verdict])
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
