@@ -10,7 +10,7 @@ from tabulate import tabulate
 from methods.core import paths
 from methods.core.errors import UserError
 from methods.core.revision import made_by
-from workflow.suite.planning import config, plan
+from workflow.suite.planning import config, plan, selection
 from workflow.suite.results import standing, status
 from workflow.suite.results.show import show
 
@@ -74,6 +74,11 @@ def _parser() -> argparse.ArgumentParser:
     diff.add_argument("sets", nargs="*", metavar="A B", help="two of: a scale, a .parquet frame, a folder that holds results/")
     diff.add_argument("--table", help="only this table")
     diff.add_argument("--strict", action="store_true", help="exit code 1 unless every number is reproduced")
+    add(
+        "targets", _targets, "The evaluations behind cells, for Snakemake: `snakemake --cores 8 $(... targets 'sp_ratio.*.r99')`."
+    ).add_argument(
+        "patterns", nargs="+", metavar="PATTERN", help="table.row.column with * for anything, in the order in which they are wanted"
+    )
     add("export", _export, "Finished Runs of a scale as one archive with checksums: networks, manifests, outcomes.").add_argument(
         "archive", type=Path, help="the .zip to write"
     )
@@ -194,6 +199,10 @@ def _diff(planned: plan.Plan, options: argparse.Namespace) -> tuple[str, int]:
         found = compare.compare(planned, options.directory, table)
         text = diff_text.of_plan(planned, found, made_by=made_by())
     return text, int(options.strict and not compare.reproduced(found))
+
+
+def _targets(planned: plan.Plan, options: argparse.Namespace) -> str:
+    return "\n".join(selection.targets(planned, options.patterns))
 
 
 def _export(planned: plan.Plan, options: argparse.Namespace) -> str:
