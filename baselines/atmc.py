@@ -6,6 +6,10 @@ set to zero after each step; the same in factors A, B, C (their k survivors shar
 is what is deployed. The full-precision result is the third phase, the quantised one the fourth: with 1 bit each factor has two values of
 its own and zero (the paper says two values per layer). "binary" is therefore not {-1, 0, +1} here, and a deployed weight (B + I) A + C has
 more non-zeros than the factors that are stored.
+
+Of `train.compute: bf16` only the convolutions take part. In float32 stay the products of factors, made once per step outside of the
+network, so that a weight is rounded once and not in each factor too; the quantiser's penalty, a sum of squares of the small differences
+W + U - Z, which bfloat16 would cancel; and the fit of codebooks, whose stopping rule is absolute.
 """
 
 from __future__ import annotations

@@ -4,6 +4,9 @@ Ozan Ozdenizci, Robert Legenstein: Training Adversarially Robust Sparse Networks
 a fixed random sign times a trained theta where theta > 0, else it sleeps. After every step the connections that died are replaced by as
 many sleeping ones, drawn over all layers, so that their number stays constant. What is done here is what the released code does: no
 prior and no temperature, only a very small noise, without which connections at dead units would never be replaced.
+
+Of `train.compute: bf16` only the convolutions take part. Thetas, the noise on them (1e-6 of the learning rate) and the value of new ones
+(1e-12) stay in float32: bfloat16 would round the noise away, and with it the replacement of connections that no gradient reaches.
 """
 
 from __future__ import annotations

@@ -32,6 +32,7 @@ from methods.runtime.stopwatch import Stopwatch
 from methods.training.course import Stopped
 from methods.training.loop import train
 from methods.training.method import load_method, load_recipe
+from methods.training.precision import require_units
 from methods.training.publish import finished, handed_over, publish, remove_halves
 from methods.training.resume import Resume
 
@@ -53,7 +54,8 @@ def run(spec: dict, out: Path, data_root: Path | None, *, save_every: float = 30
     """Train, then publish the results."""
     stopping: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: stopping.append(number))
-    kind()  # a GPU that is missing is told before anything is touched
+    # A GPU, or a number format, that is missing is told before anything is touched.
+    require_units(spec["train"], kind())
     files = fingerprint.of_training(spec["method"])
     started, method_class = time.time(), load_method(spec["method"])
     text = json.dumps(spec, sort_keys=True, separators=(",", ":"))

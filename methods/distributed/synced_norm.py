@@ -60,12 +60,13 @@ class SyncedNorm(nn.BatchNorm2d):
     def forward(self, x: Tensor) -> Tensor:
         if not self.training:
             return super().forward(x)
-        out, mean, var = _Normalise.apply(x, self.weight, self.bias, self.eps)
+        own = self.running_mean.dtype  # of the statistics, where the feature maps are in bfloat16
+        out, mean, var = _Normalise.apply(x.to(own), self.weight, self.bias, self.eps)
         with torch.no_grad():
             self.num_batches_tracked.add_(1)
-            self.running_mean.mul_(1 - self.momentum).add_(mean.to(x.dtype), alpha=self.momentum)
-            self.running_var.mul_(1 - self.momentum).add_(var.to(x.dtype), alpha=self.momentum)
-        return out
+            self.running_mean.mul_(1 - self.momentum).add_(mean.to(own), alpha=self.momentum)
+            self.running_var.mul_(1 - self.momentum).add_(var.to(own), alpha=self.momentum)
+        return out.to(x.dtype)
 
 
 def synchronise(norms: list[nn.BatchNorm2d]) -> None:

@@ -7,6 +7,8 @@ network: images and perturbations live in [0, 1].
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -44,7 +46,9 @@ class Block(nn.Module):
 
 
 class Net(nn.Module):
-    """The network; `arguments`, set by `build`, rebuild it."""
+    """The network; `arguments`, set by `build`, rebuild it. `lowered`, it computes in bfloat16 up to its classifier."""
+
+    lowered = False
 
     def __init__(
         self, shape: Arch, *, classes: int, stem: str = "cifar", lbn: bool = False, bn_affine: bool = False, head_bias: bool = False
@@ -64,10 +68,12 @@ class Net(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         x = (x - self.mean) / self.std
-        x = F.relu(self.stem_norm(self.stem(x)), inplace=True)
-        if self.pool is not None:
-            x = self.pool(x)
-        x = self.blocks(x).mean((2, 3), keepdim=True)
+        with torch.autocast(x.device.type, torch.bfloat16, cache_enabled=False) if self.lowered else nullcontext():
+            x = F.relu(self.stem_norm(self.stem(x)), inplace=True)
+            if self.pool is not None:
+                x = self.pool(x)
+            x = self.blocks(x)
+        x = x.mean((2, 3), keepdim=True, dtype=self.head.weight.dtype)
         x = self.head(x)
         if self.last_norm is not None:
             x = self.last_norm(x)

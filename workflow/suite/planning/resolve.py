@@ -52,6 +52,8 @@ def resolve(
         drop(spec, key)
     _at_scale(spec, recipe, scale, root)
     DATASETS[spec["dataset"]].side(spec["data"])  # refuses a size that the data set does not have
+    if get(spec, "train.compute") == "fp32":
+        drop(spec, "train.compute")  # the default has no name: it would name a Run twice
     if spec.get("eps") == 0 or get(spec, "attack.name") == "none":
         spec["attack"] = {"name": "none"}  # at radius 0 every attack returns the clean batch: one Run, not several
     spec = normalise(spec)
