@@ -130,6 +130,8 @@ def slug(spec: Mapping) -> str:
         parts.append(spec["p"] if spec["p"] == "global" else f"p{spec['p']:g}")
     if spec.get("eps") == 0:
         parts.append("vanilla")
+    if get(spec, "train.compute") == "bf16":
+        parts.append("bf16")
     return "-".join(str(part) for part in parts if part is not None)
 
 

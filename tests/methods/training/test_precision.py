@@ -10,6 +10,7 @@ import torch.distributed as dist
 from torch import nn
 
 from methods.core.errors import UserError
+from methods.core.run_spec import slug
 from methods.data.load import load_of
 from methods.data.part import part_of
 from methods.distributed.synced_norm import SyncedNorm
@@ -197,6 +198,7 @@ def test_a_run_is_another_one_in_another_format_and_the_default_has_no_name():
     assert text(explicit) == text(plain)
     assert "compute" not in plain["train"]
     assert lowered["train"]["compute"] == "bf16"
+    assert slug(lowered) == f"{slug(plain)}-bf16"
 
 
 def test_a_processor_without_units_is_refused_before_anything_is_touched(tmp_path, monkeypatch, capsys):

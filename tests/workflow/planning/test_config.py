@@ -1,5 +1,7 @@
 """Configuration files: what is wrong is said with file, key and allowed values."""
 
+from dataclasses import replace
+
 import pytest
 import yaml
 
@@ -28,6 +30,27 @@ def test_the_shipped_scales_and_suite_are_sound():
     assert loaded["paper"].comparable and not loaded["paper"].rewrite and not loaded["paper"].when
     assert not loaded["demo"].comparable and not loaded["lite"].comparable
     assert config.load_suite().scale == "demo"
+
+
+def test_a_scale_says_only_what_it_changes_of_another():
+    paper, lowered = config.load_scale("paper"), config.load_scale("paper_bf16")
+    assert lowered == replace(paper, name="paper_bf16", path=lowered.path, why=lowered.why, rewrite={"train.compute": "bf16"})
+    assert lowered.comparable
+    assert "bfloat16" in lowered.why
+
+
+@pytest.mark.parametrize(
+    ("base", "message"),
+    [
+        ("bogus", r"other\.yaml: extends: 'bogus' is not allowed; allowed: a whole scale, demo"),
+        ("other", "extends: 'other' is not allowed"),
+    ],
+)
+def test_a_scale_extends_a_whole_one(repository, base, message):
+    folder = repository / "workflow" / "config"
+    (folder / "scales" / "other.yaml").write_text(f"extends: {base}\n")
+    with pytest.raises(UserError, match=message):
+        config.load_scale("other", folder)
 
 
 @pytest.mark.parametrize("kind", ["scales", "tables"])

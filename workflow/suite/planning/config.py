@@ -129,7 +129,7 @@ def names(kind: str, folder: Path = CONFIG) -> list[str]:
 def load_scale(name: str, folder: Path = CONFIG) -> Scale:
     """A scale by name."""
     path = _find("scales", name, folder)
-    values = schema.read_yaml(path)
+    values = _scale_values(name, path, folder)
     schema.check(values, "scale", source=shown(path))
     rewrites = [("rewrite", values.get("rewrite", {}))]
     rewrites += [(f"when[{number}]", change) for number, (_, change) in enumerate(values.get("when", []))]
@@ -185,6 +185,18 @@ def load_tables(folder: Path = CONFIG) -> dict[str, Table]:
     """Every table, by name, in the paper's order; its own tables come before others."""
     tables = (load_table(name, folder) for name in names("tables", folder))
     return {table.name: table for table in sorted(tables, key=lambda table: (table.number is None, table.number, table.name))}
+
+
+def _scale_values(name: str, path: Path, folder: Path) -> Any:
+    """What a scale's file says, on top of what the scale that it `extends` says, key by key."""
+    values = schema.read_yaml(path)
+    if not isinstance(values, Mapping) or "extends" not in values:
+        return values
+    whole = {other: schema.read_yaml(folder / "scales" / f"{other}.yaml") for other in names("scales", folder) if other != name}
+    allowed = [other for other, base in whole.items() if "extends" not in base]
+    if values["extends"] not in allowed:
+        raise UserError(f"{shown(path)}: extends: '{values['extends']}' is not allowed; allowed: a whole scale, {', '.join(allowed)}")
+    return {**whole[values["extends"]], **{key: value for key, value in values.items() if key != "extends"}}
 
 
 def _find(kind: str, name: str, folder: Path) -> Path:
