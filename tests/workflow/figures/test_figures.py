@@ -10,6 +10,8 @@ from safetensors.numpy import load_file
 
 from methods.core import paths, sealed
 from methods.core.errors import UserError
+from methods.networks import compact
+from methods.networks.model_file import load_model
 from tests.workflow import finished
 from workflow.suite.__main__ import main
 from workflow.suite.figures import catalogue, curves, mask_plots, needs, ratio_map, size_plot, style
@@ -131,9 +133,18 @@ def test_bits_of_a_layer(layer, bits):
     assert layer.bits == bits
 
 
-def test_size_agrees_with_the_tensors(demo, folder):
-    """From the manifest's counts, against a count over the weights themselves."""
+def test_a_size_is_that_of_the_compact_file(demo, folder, tmp_path):
     run = needs.subject(demo)
+    net = load_model(folder / paths.model(run))
+    packed = compact.pack(net, demo.runs[run].spec, tmp_path / "net.rbs")
+    assert size.of_run(run, folder) == size.Size(kilobytes=packed / 1000, measured=True)
+
+
+def test_a_counted_size_agrees_with_the_tensors(demo, folder, tmp_path):
+    """Of a network that was not packed: from the manifest's counts, against a count over the weights themselves."""
+    run = needs.subject(demo)
+    shutil.copytree(folder / paths.run_folder(run), tmp_path / paths.run_folder(run))
+    sealed.write(tmp_path / paths.train_manifest(run), {**sealed.read(folder / paths.train_manifest(run)), "bytes": None})
     tensors = load_file(folder / paths.model(run))
     weights = [tensor for tensor in tensors.values() if tensor.ndim == 4 and tensor.shape[2:] != (1, 1)]
     weights += [tensors[name] for name in tensors if name.endswith("projection.weight") or name == "head.weight"]
@@ -142,7 +153,7 @@ def test_size_agrees_with_the_tensors(demo, folder):
         kept = weight[weight != 0]
         positions = min(weight.size, kept.size * int(np.ceil(np.log2(weight.size))))
         bits += positions + min(32 * kept.size, kept.size + 32 * 2)
-    assert size.of_run(run, folder) == pytest.approx(bits / 8000)
+    assert size.of_run(run, tmp_path) == size.Size(kilobytes=pytest.approx(bits / 8000), measured=False)
 
 
 def test_order_of_layers_is_that_of_the_report():
@@ -260,7 +271,7 @@ def test_a_damaged_model_is_named_and_made_anew(demo, folder, tmp_path):
     content[-1] ^= 1
     (tmp_path / paths.model(run)).write_bytes(content)
     with pytest.raises(UserError, match="model.safetensors: is damaged"):
-        size.of_run(run, tmp_path)
+        mask_plots.full(demo, tmp_path, "", "")
     assert not (tmp_path / paths.train_manifest(run)).exists(), "so that it is trained anew"
 
 
@@ -278,10 +289,19 @@ def test_sizes_are_shown_once_per_network(demo, folder):
     known = {run for name in needs.COMPARISONS for run in demo.final_runs(name) if (folder / paths.train_manifest(run)).is_file()}
     assert len(points) == len(known) > len({cell.runs for cell in cells}), "a network that two tables show counts once"
     ours = next(cell for cell in cells if cell.row == "ours" and cell.column == "rn18-binary")
-    point = next(point for point in points if point.kilobytes == size.of_run(ours.runs[0], folder) and point.method == "Ours")
+    point = next(point for point in points if point.kilobytes == size.of_run(ours.runs[0], folder).kilobytes and point.method == "Ours")
     assert point.binary and point.dataset == "cifar10" and 0 < point.interval[0] < point.accuracy < point.interval[1] < 1
+    assert point.measured
     dense = max(points, key=lambda point: point.kilobytes)
-    assert dense.method in ("AT", "TRADES") and not dense.binary and dense.kilobytes > 10 * point.kilobytes
+    assert dense.method in ("AT", "TRADES")
+    assert not dense.binary
+    assert not dense.measured
+    assert dense.kilobytes > 10 * point.kilobytes
+
+
+def test_a_figure_says_which_sizes_were_measured(demo, folder):
+    foot = " ".join(text.get_text() for text in drawn(size_plot.draw, demo, folder).figure.texts).replace("\n", " ")
+    assert "Size: bytes of the compact file; counted for AT: positions and values of the kept weights" in foot
 
 
 def test_no_image_or_every_image_withstood(demo, folder, tmp_path):

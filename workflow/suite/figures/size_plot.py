@@ -22,12 +22,13 @@ MARKERS = "osD^vPX*<>pH"
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """A network of one method: kilobytes, robust accuracy and its interval."""
+    """A network of one method: kilobytes (measured, or counted), robust accuracy and its interval."""
 
     dataset: str
     method: str
     binary: bool
     kilobytes: float
+    measured: bool
     accuracy: float
     interval: tuple[float, float]
 
@@ -46,7 +47,8 @@ def points_of(plan: Plan, folder: Path) -> list[Point]:
                 dataset=spec["dataset"],
                 method=method,
                 binary=spec.get("precision") == "binary",
-                kilobytes=stats.mean(sizes),
+                kilobytes=stats.mean([one.kilobytes for one in sizes]),
+                measured=all(one.measured for one in sizes),
                 accuracy=item.value,
                 interval=item.interval,
             )
@@ -61,7 +63,7 @@ def draw(plan: Plan, folder: Path, title: str, foot: str) -> Picture:
     methods = sorted({point.method for point in points}, key=lambda name: (not name.startswith("Ours"), name.lower()))
     others = iter(seaborn.color_palette("colorblind", len(methods)))
     colours = {name: OURS if name.startswith("Ours") else next(others) for name in methods}
-    words = "Bars: 95 % interval over test images. Size: positions and values of the kept weights, batch norms, biases."
+    words = f"Bars: 95 % interval over test images. Size: {_measure(points)}."
     figure = style.sheet(9.2, 3.6, title, f"{foot}\n{words}")
     panels = figure.subplots(1, max(len(datasets), 1), squeeze=False)[0]
     for axes, dataset in zip(panels, datasets, strict=False):
@@ -93,6 +95,15 @@ def draw(plan: Plan, folder: Path, title: str, foot: str) -> Picture:
         handles.append(Line2D([], [], linestyle="", marker="o", markeredgecolor=PLAIN, markerfacecolor=fill, label=label))
     figure.legend(handles=handles, loc="outside right upper", frameon=False)
     return Picture(figure=figure, description=_words(points))
+
+
+def _measure(points: list[Point]) -> str:
+    """What the sizes are."""
+    counted = sorted({point.method for point in points if not point.measured}, key=str.lower)
+    if not counted:
+        return "bytes of the compact file"
+    rest = f"counted for {', '.join(counted)}: positions and values of the kept weights, batch norms, biases"
+    return rest if len(counted) == len({point.method for point in points}) else f"bytes of the compact file; {rest}"
 
 
 def _words(points: list[Point]) -> str:

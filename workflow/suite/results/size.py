@@ -1,12 +1,13 @@
-"""How many bytes a network needs on disk when every layer is stored as cheaply as its weights allow.
+"""How many bytes a network needs on disk: those of its compact file, where it has one, else what its weights allow.
 
-Per convolution with n weights of which m are not zero, taking v distinct values:
+A pruned network is packed when it is trained (methods.networks.compact), and its manifest says how many bytes that took: nothing is
+computed here. A factorised network is packed as the product that is deployed. Dense networks have no compact file; for them, per
+convolution with n weights of which m are not zero, taking v distinct values:
 
     which weights   0 bits if m = n, else the smaller of n (a bitmap) and m * ceil(log2 n) (a list of positions)
     which values    the smaller of 32 m (plain floats) and m * ceil(log2 v) + 32 v (a codebook; signs of one magnitude are its v = 2)
 
 plus 64 bits per channel of a batch norm (in evaluation it is one factor and one shift, whether or not it is trained) and 32 per bias.
-A factorised network is counted by the entries of its factors, which are what is stored, not by the dense product that is deployed.
 No entropy coding; kilobytes are 1000 bytes.
 """
 
@@ -50,15 +51,26 @@ def kilobytes(layers: list[Layer], shapes: Shapes) -> float:
     return (sum(layer.bits for layer in layers) + 2 * FLOAT * channels + FLOAT * biases) / 8 / 1000
 
 
-def of_run(run: str, folder: Path) -> float:
-    """Kilobytes of the network of a finished Run, from the counts in its manifest and the shapes at the head of its model file."""
+@dataclass(frozen=True, kw_only=True)
+class Size:
+    """Kilobytes of a network, and whether they were measured (or follow from its counts)."""
+
+    kilobytes: float
+    measured: bool
+
+
+def of_run(run: str, folder: Path) -> Size:
+    """The size of the network of a finished Run: its compact file's, or what follows from the manifest's counts and the layers' shapes."""
     path = folder / paths.train_manifest(run)
     try:
-        report = sealed.read(path)["report"]
+        manifest = sealed.read(path)
+        report, measured = manifest["report"], manifest.get("bytes")
     except (OSError, KeyError) as error:
         raise UserError(f"{path}: is not the manifest of a finished training ({error!r}); train this Run again") from None
+    if measured is not None:
+        return Size(kilobytes=measured / 1000, measured=True)
     shapes = read_shapes(damage.checked_model(run, folder))
-    return kilobytes(layers_of(report, shapes, str(path)), shapes)
+    return Size(kilobytes=kilobytes(layers_of(report, shapes, str(path)), shapes), measured=False)
 
 
 def layers_of(report: Mapping[str, Any], shapes: Shapes, where: str) -> list[Layer]:
