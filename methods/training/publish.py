@@ -15,11 +15,12 @@ from methods.core import paths, sealed
 from methods.core.errors import UserError
 from methods.core.files import write
 from methods.data.load import Data
+from methods.networks import compact
 from methods.networks.model_file import load_tensors, save_model, save_tensors
 from methods.training.method import Method
 from methods.training.outcome import Outcome
 
-RESULTS = (paths.SPEC, paths.HISTORY, paths.MODEL, paths.HANDOVER, paths.MANIFEST)
+RESULTS = (paths.SPEC, paths.HISTORY, paths.MODEL, paths.COMPACT, paths.HANDOVER, paths.MANIFEST)
 
 
 def publish(out: Path, data: Data, outcome: Outcome, method: Method, made_by: Mapping[str, Any]) -> None:
@@ -38,6 +39,7 @@ def publish(out: Path, data: Data, outcome: Outcome, method: Method, made_by: Ma
         "report": best["report"],
         "model_sha256": save_model(method.net, spec, out / paths.MODEL, best["tensors"]),
         "history_sha256": hashlib.sha256(history.encode()).hexdigest(),
+        "bytes": pack(method, best["tensors"], out / paths.COMPACT),
         "provenance": made_by,
     }
     silent = sum(int((t == torch.inf).sum()) for name, t in best["tensors"].items() if name.endswith("running_var"))
@@ -46,6 +48,15 @@ def publish(out: Path, data: Data, outcome: Outcome, method: Method, made_by: Ma
     if outcome.handed_over:
         manifest["handover_sha256"] = save_tensors(outcome.handed_over, out / paths.HANDOVER)
     sealed.write(out / paths.MANIFEST, manifest)
+
+
+def pack(method: Method, tensors: dict[str, Tensor], path: Path) -> int | None:
+    """Write the network as a compact file; returns its bytes, or None for a dense network, which has no such file."""
+    try:
+        return compact.pack(method.net, method.spec, path, tensors)
+    except compact.Unfit:
+        path.unlink(missing_ok=True)  # of an earlier training in this folder
+        return None
 
 
 def remove_halves(out: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 import torch
 from PIL import Image
 
-from methods import load_network
+from methods import load_network, train
 from methods.compact import main
 from methods.core import paths, sealed
 from methods.core.errors import UserError
@@ -22,6 +22,7 @@ from methods.networks.compact.writer import encode
 from methods.networks.model_file import load_model, save_model
 from methods.networks.resnet import Net, build
 from tests.methods.networks.trained import trained
+from tests.specs import small, text
 
 PINNED = Path(__file__).parent / "pinned.rbs"
 
@@ -197,3 +198,18 @@ def test_prediction_says_class_chances_and_time(tmp_path, capsys):
     (tmp_path / "no.png").write_text("no picture")
     assert main(["predict", str(tmp_path / "net.rbs"), str(tmp_path / "no.png")]) == 2
     assert "no.png: cannot be read as an image" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("method", "packed"), [("binary_subnet", True), ("at", False)])
+def test_a_training_leaves_the_compact_file_and_its_size(method, packed, tmp_path):
+    spec = small(method, arch="rn18", rewrite={"train.epochs": 1, "data.train": 48, "data.val": 8})
+    (tmp_path / paths.COMPACT).write_text("of an earlier training")
+    assert train.main(["--spec", text(spec), "--out", str(tmp_path)]) == 0
+    manifest = sealed.read(tmp_path / paths.MANIFEST)
+    if packed:
+        assert manifest["bytes"] == (tmp_path / paths.COMPACT).stat().st_size
+        same(load_model(tmp_path / paths.MODEL), load_network(tmp_path / paths.COMPACT))
+        assert compact.unpack(tmp_path / paths.COMPACT, tmp_path / "again.safetensors") == manifest["model_sha256"]
+    else:
+        assert manifest["bytes"] is None
+        assert not (tmp_path / paths.COMPACT).exists()
