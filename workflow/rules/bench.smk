@@ -3,7 +3,7 @@
 
 rule bench:
     input:
-        [paths.bench(part) for part in ("train", "evaluate")],
+        [paths.bench(part) for part in ("train", "evaluate", "precision")],
 
 
 rule bench_part:
@@ -12,7 +12,7 @@ rule bench_part:
     log:
         paths.log("bench", "{part}"),
     wildcard_constraints:
-        part="train|evaluate",
+        part="train|evaluate|precision",
     conda:
         ENVIRONMENT
     # Everything at once would measure the neighbours.
