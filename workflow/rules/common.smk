@@ -29,7 +29,7 @@ def clear(function, *arguments, **keywords):
 
 
 SUITE = clear(settings.load_suite, config)
-PLAN = clear(plan.load, SUITE.scale, data_root=SUITE.data_root)
+PLAN = clear(plan.load, SUITE.scale, data_root=SUITE.data_root, seeds=SUITE.seeds)
 
 # Jobs of a cluster parse this file too; they are not to look after the folder.
 if workflow.is_main_process:

@@ -21,7 +21,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         suite = config.load_suite()
         root = Path(options.data_root) if options.data_root else suite.data_root
-        planned = plan.load(options.scale or suite.scale, data_root=root)
+        planned = plan.load(options.scale or suite.scale, data_root=root, seeds=options.seeds or suite.seeds)
         result = options.run(planned, options)
         text, code = result if isinstance(result, tuple) else (result, 0)
         print(text)
@@ -38,6 +38,7 @@ def _parser() -> argparse.ArgumentParser:
     shared = argparse.ArgumentParser(add_help=False)
     shared.add_argument("--scale", help=f"one of: {', '.join(config.names('scales'))} (default: that of suite.yaml)")
     shared.add_argument("--data-root", help="where full datasets lie (default: that of suite.yaml)")
+    shared.add_argument("--seeds", type=_seeds, metavar="1,2,3", help="in the place of the scale's (default: those of suite.yaml, if any)")
     shared.add_argument("--directory", type=Path, default=Path(), help="where results/ and reports/ lie (default: here)")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
@@ -88,6 +89,13 @@ def _parser() -> argparse.ArgumentParser:
     add("claims", _claims, "The paper's claims, tested on its numbers and on ours.")
     add("deviations", _deviations, "Write docs/deviations.md from the recipes: where a method departs from its official code.")
     return parser
+
+
+def _seeds(text: str) -> tuple[int, ...]:
+    words = text.strip("[]").split(",")
+    if len(set(words)) < len(words) or not all(word.isascii() and word.isdecimal() for word in words):
+        raise argparse.ArgumentTypeError(f"'{text}' is not a list of different seeds such as 1,2,3")
+    return tuple(map(int, words))
 
 
 def _status(planned: plan.Plan, options: argparse.Namespace) -> str:

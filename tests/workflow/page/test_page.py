@@ -15,8 +15,9 @@ from workflow.suite.__main__ import main
 from workflow.suite.figures import catalogue
 from workflow.suite.page import details, render, sheets
 from workflow.suite.paper import checks
-from workflow.suite.planning import config, plan
+from workflow.suite.planning import plan
 from workflow.suite.planning.config import ROOT
+from workflow.suite.planning.tables import load_tables
 
 OURS = "main_comparison.ours.cifar10-binary"
 
@@ -136,7 +137,7 @@ def test_small_markup():
 
 def test_seeds_are_listed(demo, tmp_path):
     scale = dataclasses.replace(demo.scale, seeds=(1, 2))
-    two = plan.build(config.load_tables(), plan.recipes.load_all(ROOT), scale, data_root=tmp_path)
+    two = plan.build(load_tables(), plan.recipes.load_all(ROOT), scale, data_root=tmp_path)
     cell = two.cells[OURS]
     item = finished_cell(two, cell, finished.finish(two, list(cell.runs), tmp_path))
     lines = dict(details.lines(item, details.Shelf(plan=two, folder=tmp_path), None))

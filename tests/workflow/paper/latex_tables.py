@@ -9,7 +9,7 @@ import re
 import sys
 from pathlib import Path
 
-from workflow.suite.planning.config import Table, load_tables
+from workflow.suite.planning.tables import Table, load_tables
 
 MARKS = {"textbf": "bold", "underline": "underline"}
 Entry = str  # "45.06", "45.06 bold", "-" or "shared"

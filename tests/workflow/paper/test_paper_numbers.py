@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.workflow.paper.latex_tables import declared, digest, from_latex
-from workflow.suite.planning.config import load_tables
+from workflow.suite.planning.tables import load_tables
 from workflow.suite.tables import marks
 
 # Made from the paper's LaTeX source, not from the declarations: see latex_tables.py.

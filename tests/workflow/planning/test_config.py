@@ -7,6 +7,7 @@ import yaml
 
 from methods.core.errors import UserError
 from workflow.suite.planning import config
+from workflow.suite.planning.tables import load_table, load_tables
 
 
 @pytest.fixture
@@ -55,7 +56,7 @@ def test_a_scale_extends_a_whole_one(repository, base, message):
 
 @pytest.mark.parametrize("kind", ["scales", "tables"])
 def test_an_unknown_name_lists_the_known_ones(kind, repository):
-    load = {"scales": config.load_scale, "tables": config.load_table}[kind]
+    load = {"scales": config.load_scale, "tables": load_table}[kind]
     with pytest.raises(UserError, match=rf"{kind}: no {kind[:-1]} is called 'bogus'; allowed: (demo|small)"):
         load("bogus", repository / "workflow" / "config")
 
@@ -111,14 +112,28 @@ def test_a_wrong_scale_is_one_clear_message(edit, change, message):
 def test_a_wrong_table_is_one_clear_message(edit, change, message):
     folder = edit("tables", "small", change)
     with pytest.raises(UserError, match=f"small.yaml: {message}"):
-        config.load_table("small", folder)
+        load_table("small", folder)
 
 
 def test_unreadable_yaml_names_the_line(repository):
     folder = repository / "workflow" / "config"
     (folder / "tables" / "small.yaml").write_text("title: [\nlabel: x: y\n")
     with pytest.raises(UserError, match="small.yaml: is not YAML at line 2"):
-        config.load_table("small", folder)
+        load_table("small", folder)
+
+
+def test_a_key_that_stands_twice_is_refused(repository):
+    """YAML readers take the last one and say nothing."""
+    path = repository / "workflow" / "config" / "tables" / "small.yaml"
+    path.write_text(path.read_text().replace("metric: robust_acc", "metric: robust_acc\nmetric: clean_acc"))
+    with pytest.raises(UserError, match=r"small.yaml: is not YAML at line 6 \(the key 'metric' stands twice\)"):
+        load_table("small", repository / "workflow" / "config")
+
+
+def test_a_key_under_a_value_is_refused(edit):
+    folder = edit("tables", "small", put("rows", 0, "run", value={"train": 3, "train.lr": 1}))
+    with pytest.raises(UserError, match=r"small.yaml: row 'ref', run: 'train.lr' cannot be set: 'train' has a value of its own"):
+        load_table("small", folder)
 
 
 @pytest.mark.parametrize(
@@ -139,7 +154,7 @@ def test_wrong_suite_settings_are_one_clear_message(values, message):
 
 def test_tables_come_in_the_papers_order():
     """That of their captions in its source; the complexity table and the small networks stand between."""
-    assert list(config.load_tables()) == [
+    assert list(load_tables()) == [
         *("sp_ratio", "bn_ablation", "main_ablation", "main_comparison", "comparison_rn18_rn50"),
         *("vanilla_ablation", "complete_comparison", "comparison_vanilla", "vanilla"),
     ]

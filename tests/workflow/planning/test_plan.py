@@ -10,6 +10,7 @@ from methods.core.errors import UserError
 from methods.core.run_check import check_run
 from tests.workflow.repository import OURS, write_method
 from workflow.suite.planning import config, plan
+from workflow.suite.planning.tables import load_tables
 
 NOWHERE = Path("no-data-here")
 
@@ -46,7 +47,7 @@ def test_parents_are_runs_and_are_shared(small):
 def test_one_run_per_seed(repository):
     folder = repository / "workflow" / "config"
     scale = dataclasses.replace(config.load_scale("demo", folder), seeds=(1, 2, 3))
-    built = plan.build(config.load_tables(folder), plan.recipes.load_all(repository), scale, data_root=NOWHERE)
+    built = plan.build(load_tables(folder), plan.recipes.load_all(repository), scale, data_root=NOWHERE)
     runs = built.cells["small.ours.binary"].runs
     assert [built.runs[run].spec["seed"] for run in runs] == [1, 2, 3]
     parents = [built.runs[run].parent for run in built.cells["small.ref.fp"].runs]

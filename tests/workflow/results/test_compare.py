@@ -11,6 +11,7 @@ from methods.core.errors import UserError
 from methods.core.fingerprint import file_digest
 from workflow.suite.__main__ import main
 from workflow.suite.planning import config, plan
+from workflow.suite.planning.tables import load_tables
 from workflow.suite.results import compare, result_sets, stale, stats
 from workflow.suite.tables import diff_text, latex, markdown, render
 
@@ -134,7 +135,7 @@ def test_a_stale_parent_makes_its_child_stale(paper_scale, measured, finish):
 def test_several_seeds_widen_the_interval(repository, finish):  # noqa: F811
     where = repository / "workflow" / "config"
     scale = dataclasses.replace(config.load_scale("paper", where), seeds=(1, 2, 3))
-    built = plan.build(config.load_tables(where), plan.recipes.load_all(repository), scale, data_root=Path("none"))
+    built = plan.build(load_tables(where), plan.recipes.load_all(repository), scale, data_root=Path("none"))
     for run, hits in zip(built.cells["small.ref.fp"].runs, (4600, 4700, 4800), strict=True):
         finish(built, run, n_clean=N, n_robust=hits, n=N)
         record(finish.folder, built, run, CURRENT)

@@ -16,8 +16,9 @@ from tests.workflow.page.browser import Browser
 from workflow.suite.page import render as page
 from workflow.suite.page import sheets
 from workflow.suite.paper import checks
-from workflow.suite.planning import config, plan
+from workflow.suite.planning import plan
 from workflow.suite.planning.config import ROOT
+from workflow.suite.planning.tables import load_tables
 from workflow.suite.tables import diff_text, inert, latex, markdown, render, sheet
 
 SCRIPT = "</script><script>window.taken = 1</script><img src=x onerror='window.taken = 2'>"
@@ -134,4 +135,4 @@ def test_a_table_file_with_such_a_name_is_refused(tmp_path, name):
     (tmp_path / "tables").mkdir()
     (tmp_path / "tables" / f"{name}.yaml").write_text("title: x")
     with pytest.raises(UserError, match="cannot be a table's name; allowed: small letters, digits and _, and none of complexity"):
-        config.load_tables(tmp_path)
+        load_tables(tmp_path)

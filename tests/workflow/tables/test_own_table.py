@@ -12,6 +12,7 @@ from workflow.suite.paper import checks
 from workflow.suite.paper.claims import catalogue, evidence
 from workflow.suite.planning import config, plan
 from workflow.suite.planning.config import ROOT
+from workflow.suite.planning.tables import load_table, load_tables
 from workflow.suite.results import compare
 from workflow.suite.results.show import show
 from workflow.suite.tables import render
@@ -34,11 +35,11 @@ def load(folder, text, name="mine"):
     path = folder / "tables" / f"{name}.yaml"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(textwrap.dedent(text))
-    return config.load_table(name, folder)
+    return load_table(name, folder)
 
 
 def planned(table, scale="demo"):
-    return plan.build({**config.load_tables(), table.name: table}, plan.recipes.load_all(ROOT), config.load_scale(scale), data_root=ROOT)
+    return plan.build({**load_tables(), table.name: table}, plan.recipes.load_all(ROOT), config.load_scale(scale), data_root=ROOT)
 
 
 @pytest.mark.parametrize("stub", STUBS)
@@ -70,7 +71,7 @@ def test_it_is_no_part_of_the_papers_claims(tmp_path):
 
 
 def test_claims_about_a_table_that_was_taken_away_have_no_verdict(tmp_path):
-    tables = {name: table for name, table in config.load_tables().items() if name != "sp_ratio"}
+    tables = {name: table for name, table in load_tables().items() if name != "sp_ratio"}
     verdicts = catalogue.judge(evidence.of_paper(tables))
     assert {verdicts[id].verdict for id in ("C01", "C05", "C13")} == {"NOT-IN-TABLES"}
     assert verdicts["C01"].numbers == "there is no table sp_ratio"

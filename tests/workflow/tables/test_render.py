@@ -12,6 +12,7 @@ import pytest
 from methods.core import files, sealed
 from methods.core.errors import UserError
 from workflow.suite.planning import config, plan
+from workflow.suite.planning.tables import load_tables
 from workflow.suite.results import frame, measure
 from workflow.suite.tables import inert, latex, markdown, render, sheet
 
@@ -64,7 +65,7 @@ def test_a_comparable_scale_is_called_so(repository, finish):  # noqa: F811
 def test_several_seeds_show_mean_and_spread(repository, finish):  # noqa: F811
     where = repository / "workflow" / "config"
     scale = dataclasses.replace(config.load_scale("demo", where), seeds=(1, 2, 3))
-    built = plan.build(config.load_tables(where), plan.recipes.load_all(repository), scale, data_root=Path("none"))
+    built = plan.build(load_tables(where), plan.recipes.load_all(repository), scale, data_root=Path("none"))
     runs = built.cells["small.ours.binary"].runs
     for run, hits in zip(runs[:2], (16, 32), strict=True):
         finish(built, run, n_clean=40, n_robust=hits)

@@ -14,7 +14,7 @@ def run(snakemake: Any, make: Callable[[plan.Plan], object]) -> None:
     with Path(snakemake.log[0]).open("w", encoding="utf-8") as log:
         try:
             suite = config.load_suite(snakemake.config)
-            print(make(plan.load(suite.scale, data_root=suite.data_root)), file=log)
+            print(make(plan.load(suite.scale, data_root=suite.data_root, seeds=suite.seeds)), file=log)
         except UserError as error:
             print(f"error: {error}", file=log)
             sys.exit(f"error: {error}")

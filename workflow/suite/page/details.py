@@ -58,7 +58,7 @@ def lines(item: Measured, shelf: Shelf, verdict: Verdict | None) -> list[Line]:
     found += [("Note", list(cell.notes))] if cell.notes else []
     if item.warnings:
         found.append(("Warnings", [f"{item.warnings} from the attack; the evaluation file has them"]))
-    for seed, run in zip(plan.scale.seeds, cell.runs, strict=False):
+    for seed, run in zip(plan.seeds_of(cell), cell.runs, strict=True):
         chosen = plan.evaluations[run]
         found.append((f"Run, seed {seed}", [plan.runs[run].id]))
         found.append(("Files", [shelf.entry(path) for path in (paths.run_folder(run), paths.evaluation(run, chosen.id))]))

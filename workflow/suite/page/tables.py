@@ -8,8 +8,8 @@ from typing import Any
 from methods.core import paths
 from workflow.suite.page import details
 from workflow.suite.page.details import Shelf, Verdict
-from workflow.suite.planning.config import Table
 from workflow.suite.planning.plan import Plan
+from workflow.suite.planning.tables import Table
 from workflow.suite.results.measure import Measured, measure_table
 from workflow.suite.tables import caption, marks
 

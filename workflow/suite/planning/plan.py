@@ -5,16 +5,18 @@ which datasets lie under the data root).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from methods.core.datasets import DATASETS
 from methods.core.errors import UserError
 from methods.core.run_check import check_keys
 from methods.core.run_spec import Spec, canonical, get, matches, merge, normalise, slug, text_identity
 from workflow.suite.planning import config, recipes, resolve
-from workflow.suite.planning.config import Column, Reported, Row, Scale, Table
+from workflow.suite.planning.config import Scale
 from workflow.suite.planning.recipes import Recipe
+from workflow.suite.planning.tables import Column, Reported, Row, Table, load_tables
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +92,10 @@ class Plan:
         tables = [table] if table else list(self.tables)
         return list(dict.fromkeys(run for name in tables for cell in self.cells_of(name, row) for run in cell.runs))
 
+    def seeds_of(self, cell: Cell) -> tuple[int, ...]:
+        """The seeds of a cell's Runs, in their order."""
+        return tuple(self.runs[run].spec["seed"] for run in cell.runs)
+
     def lineage(self, run: str) -> list[Run]:
         """A Run and its ancestors, the Run first."""
         chain = [self.runs[run]]
@@ -98,10 +104,13 @@ class Plan:
         return chain
 
 
-def load(scale: str, *, data_root: Path, root: Path = config.ROOT) -> Plan:
-    """The plan of the repository at `root`."""
+def load(scale: str, *, data_root: Path, root: Path = config.ROOT, seeds: tuple[int, ...] | None = None) -> Plan:
+    """The plan of the repository at `root`; `seeds` take the place of the scale's."""
     folder = root / "workflow" / "config"
-    return build(config.load_tables(folder), recipes.load_all(root), config.load_scale(scale, folder), data_root=data_root)
+    chosen = config.load_scale(scale, folder)
+    if seeds:
+        chosen = replace(chosen, seeds=seeds)
+    return build(load_tables(folder), recipes.load_all(root), chosen, data_root=data_root)
 
 
 def build(tables: Mapping[str, Table], methods: Mapping[str, Recipe], scale: Scale, *, data_root: Path) -> Plan:
@@ -128,7 +137,7 @@ def build(tables: Mapping[str, Table], methods: Mapping[str, Recipe], scale: Sca
     )
 
 
-def evaluation(run: Mapping, scale: Scale, metrics: set[str]) -> Evaluation:
+def evaluation(run: Mapping[str, Any], scale: Scale, metrics: set[str]) -> Evaluation:
     """The one evaluation that answers all these metrics: an attack measures clean accuracy as well."""
     settings = dict(scale.evaluate)
     for condition, override in settings.pop("when", []):
@@ -174,25 +183,30 @@ class _Planner:
 
     def cell(self, table: Table, row: Row, column: Column, reported: Reported) -> Cell:
         keys = cell_keys(table, row, column)
-        notes = tuple(text for condition, text in row.notes if matches(condition, keys))
-        place = {"table": table.name, "row": row.id, "column": column.id, "metric": table.metric}
-        place |= {"reported": reported, "notes": notes}
+        cell = Cell(
+            table=table.name,
+            row=row.id,
+            column=column.id,
+            metric=table.metric,
+            reported=reported,
+            notes=tuple(text for condition, text in row.notes if matches(condition, keys)),
+        )
         for condition, why in row.skip:
             if matches(condition, keys):
-                return Cell(**place, not_applicable=why)
+                return replace(cell, not_applicable=why)
         where = f"workflow/config/tables/{table.path.name}: row '{row.id}', column '{column.id}'"
+        seeds = row.seeds or table.seeds or self.scale.seeds
         try:
             recipe = self._recipe(keys, where)
-            runs = tuple(self._run(recipe, keys, seed, where).name for seed in self.scale.seeds)
+            return replace(cell, runs=tuple(self._run(recipe, keys, seed, where).name for seed in seeds))
         except resolve.Unavailable as reason:
-            return Cell(**place, unavailable=str(reason))
-        return Cell(**place, runs=runs)
+            return replace(cell, unavailable=str(reason))
 
-    def _recipe(self, keys: Mapping, where: str) -> Recipe:
+    def _recipe(self, keys: Spec, where: str) -> Recipe:
         for key in ("method", "dataset"):
             if key not in keys:
                 raise UserError(f"{where}: the Run has no '{key}'")
-        method = keys["method"]
+        method: str = keys["method"]
         if method in self.methods:
             return self.methods[method]
         if method in recipes.EXPECTED:
@@ -201,7 +215,7 @@ class _Planner:
         allowed = ", ".join(sorted({*recipes.EXPECTED, *self.methods}))
         raise UserError(f"{where}: method: no method is called '{method}'; allowed: {allowed}")
 
-    def _run(self, recipe: Recipe, keys: Mapping, seed: int, where: str, phase: str | None = None) -> Run:
+    def _run(self, recipe: Recipe, keys: Spec, seed: int, where: str, phase: str | None = None) -> Run:
         phase = phase or resolve.final_phase(recipe, keys)
         spec = resolve.resolve(recipe, keys, scale=self.scale, seed=seed, root=self.data_root, phase=phase, where=where)
         parent = recipe.phases[phase].parent if phase else None

@@ -1,4 +1,4 @@
-"""JSON-schema validation with messages for people: the file, the key, what is wrong, what is allowed."""
+"""YAML files and their JSON schemas, with messages for people: the file, the key, what is wrong, what is allowed."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -6,20 +6,33 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
-import referencing
 import yaml
+from referencing import Registry
+from referencing.jsonschema import DRAFT202012
 
 from methods.core.errors import UserError
-from methods.core.run_spec import get
+from methods.core.run_spec import Spec, expand
 
 FOLDER = Path(__file__).resolve().parents[2] / "schemas"
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # a base that is looked up
+    """YAML without keys that stand twice, of which the first would have no effect."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys: set[Any] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.value in keys:
+                raise yaml.constructor.ConstructorError(None, None, f"the key '{key.value}' stands twice", key.start_mark)
+            keys.add(key.value if isinstance(key, yaml.ScalarNode) else id(key))
+        mapping: dict[Any, Any] = super().construct_mapping(node, deep)
+        return mapping
 
 
 def read_yaml(path: Path) -> Any:
     """The content of a YAML file; what makes it unreadable is said in one line."""
     try:
-        return yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER)
+        return yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror})") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
@@ -28,15 +41,23 @@ def read_yaml(path: Path) -> Any:
         raise UserError(f"{path}: is not YAML{at} ({getattr(error, 'problem', None) or error})") from None
 
 
+def expanded(part: Mapping[str, Any] | None, *, source: str | Path, at: str) -> Spec:
+    """A part of a Run without dotted keys; two keys that contradict each other are one clear message."""
+    try:
+        return expand(part or {})
+    except UserError as error:
+        raise UserError(f"{source}: {at}: {error}") from None
+
+
 @cache
-def _schemas() -> dict[str, dict]:
+def _schemas() -> dict[str, dict[str, Any]]:
     return {path.name.split(".")[0]: read_yaml(path) for path in sorted(FOLDER.glob("*.schema.yaml"))}
 
 
 @cache
 def _validator(name: str) -> jsonschema.Draft202012Validator:
-    draft = referencing.jsonschema.DRAFT202012
-    registry = referencing.Registry().with_resources((key, draft.create_resource(schema)) for key, schema in _schemas().items())
+    resources = ((key, DRAFT202012.create_resource(rules)) for key, rules in _schemas().items())
+    registry: Registry[Any] = Registry().with_resources(resources)
     return jsonschema.Draft202012Validator(_schemas()[name], registry=registry)
 
 
@@ -73,7 +94,7 @@ def _message(error: jsonschema.ValidationError, at: str) -> str:
     return f"{where}{value!r} is not allowed; allowed: {allowed}" if allowed else f"{where}{error.message}"
 
 
-def _allowed(rule: Mapping) -> str:
+def _allowed(rule: Mapping[str, Any]) -> str:
     if "enum" in rule:
         return ", ".join(map(str, rule["enum"]))
     if "const" in rule:
@@ -81,5 +102,5 @@ def _allowed(rule: Mapping) -> str:
     words = [f"a value of type {rule['type']}"] if isinstance(rule.get("type"), str) else []
     bounds = [("minimum", "at least"), ("exclusiveMinimum", "above"), ("maximum", "at most"), ("minLength", "longer than")]
     bounds += [("exclusiveMaximum", "below"), ("minItems", "items: at least"), ("maxItems", "items: at most")]
-    words += [f"{text} {get(rule, key)}" for key, text in bounds if key in rule]
+    words += [f"{text} {rule[key]}" for key, text in bounds if key in rule]
     return ", ".join(words)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pandas as pd
 
 from methods.core.run_spec import get
-from workflow.suite.planning.config import Column, Row, Table
 from workflow.suite.planning.plan import Plan, cell_keys
+from workflow.suite.planning.tables import Column, Row, Table
 from workflow.suite.results import names
 from workflow.suite.results.measure import measure
 

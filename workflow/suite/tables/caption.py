@@ -1,12 +1,13 @@
 """The words around a table, shared by all formats: what scale, what data, how evaluated, what is missing and why."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from methods.core import paths
 from methods.core.datasets import DATASETS
-from workflow.suite.planning.config import Reported
 from workflow.suite.planning.plan import Plan
+from workflow.suite.planning.tables import Reported
 from workflow.suite.results import stale
 from workflow.suite.results.measure import Measured
 
@@ -46,8 +47,14 @@ def evaluation_line(plan: Plan, table: str, measured: Iterable[Measured]) -> str
     images = f"n = {' or '.join(map(str, counts))} test images" if counts else "nothing measured yet"
     attacks = dict.fromkeys(attack_name(plan.evaluations[run].spec) for run in plan.final_runs(table))
     how = f" ({'; '.join(attacks)})" if attacks and plan.tables[table].metric == "robust_acc" else ""
-    seeds = ", ".join(map(str, plan.scale.seeds))
-    return f"{METRICS[plan.tables[table].metric].capitalize()} in %{how}, {images}, seed {seeds}."
+    return f"{METRICS[plan.tables[table].metric].capitalize()} in %{how}, {images}, seed {seeds_line(plan, table)}."
+
+
+def seeds_line(plan: Plan, table: str) -> str:
+    """The seeds of most cells; those of rows with seeds of their own behind them."""
+    lists = Counter(plan.seeds_of(cell) for cell in plan.cells_of(table) if cell.runs) or Counter([plan.scale.seeds])
+    first, *others = (", ".join(map(str, seeds)) for seeds, _ in lists.most_common())
+    return first + (f" (in some rows {' or '.join(others)})" if others else "")
 
 
 def stale_lines(plan: Plan, table: str, folder: Path, row: str | None = None) -> list[str]:

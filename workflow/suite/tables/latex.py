@@ -3,8 +3,8 @@
 from itertools import groupby
 from pathlib import Path
 
-from workflow.suite.planning.config import Table
 from workflow.suite.planning.plan import Plan
+from workflow.suite.planning.tables import Table
 from workflow.suite.results.measure import Measured, measure_table
 from workflow.suite.tables import caption, inert, marks
 from workflow.suite.tables.caption import Footnotes

@@ -6,7 +6,7 @@ precision and bold for binary weights; in an ablation among all rows, bold.
 
 from collections.abc import Mapping
 
-from workflow.suite.planning.config import Row, Table
+from workflow.suite.planning.tables import Row, Table
 
 
 def ranked(table: Table, row: Row) -> bool:

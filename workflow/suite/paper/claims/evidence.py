@@ -13,9 +13,8 @@ import pandas as pd
 from methods.core import paths
 from workflow.suite.jobs import damage
 from workflow.suite.paper import printed
-from workflow.suite.planning import config
-from workflow.suite.planning.config import Table
 from workflow.suite.planning.plan import Plan
+from workflow.suite.planning.tables import Table, load_tables
 from workflow.suite.results import cells
 from workflow.suite.results.masks import Pair, read_pair
 
@@ -135,7 +134,7 @@ class Ours(Evidence):
 
 def of_paper(tables: Mapping[str, Table] | None = None) -> Paper:
     """The paper as evidence."""
-    tables = numbered(config.load_tables() if tables is None else tables)
+    tables = numbered(load_tables() if tables is None else tables)
     return Paper(cells=cells.of_paper(tables), tables=tables)
 
 
