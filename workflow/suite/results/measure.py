@@ -1,14 +1,18 @@
 """What we measured for a cell, read from the evaluations that are finished."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from methods.core import paths, sealed
 from methods.core.errors import UserError
 from workflow.suite.planning.plan import Cell, Plan
 from workflow.suite.results import stats
+
+if TYPE_CHECKING:
+    from workflow.suite.results.outcomes import Outcomes
 
 STATUSES = ("done", "partial", "not run", "not available", "not applicable")
 COUNTS = {"robust_acc": "n_robust", "clean_acc": "n_clean"}
@@ -24,6 +28,14 @@ class Measured:
     counts: tuple[tuple[int, int], ...] = ()
     labels: tuple[str, ...] = ()
     warnings: int = 0
+    results: tuple[Mapping[str, Any], ...] = field(default=(), repr=False, compare=False)
+
+    @cached_property
+    def outcomes(self) -> "Outcomes | None":
+        """Which images each finished seed was right on, where the evaluations store that and are of the same images."""
+        from workflow.suite.results import outcomes  # numpy: slow to import, and not needed to read a number
+
+        return outcomes.of_results(self.results, self.cell.metric, self.labels[0]) if len(self.labels) == 1 else None
 
     @property
     def value(self) -> float | None:
@@ -63,15 +75,16 @@ def measure(plan: Plan, cell: Cell, folder: Path) -> Measured:
         return Measured(cell=cell, status="not applicable")
     if cell.unavailable:
         return Measured(cell=cell, status="not available")
-    results = [read(run, plan.evaluations[run].id, folder) for run in cell.runs]
-    found = [result for result in results if result is not None]
+    merged = [read(run, plan.evaluations[run].id, folder) for run in cell.runs]
+    finished = tuple(result for result in merged if result is not None)
     return Measured(
         cell=cell,
-        status="not run" if not found else "done" if len(found) == len(results) else "partial",
-        values=tuple(result[cell.metric] for result in found),
-        counts=tuple((result[COUNTS[cell.metric]], result["n"]) for result in found),
-        labels=tuple(dict.fromkeys(label(result) for result in found)),
-        warnings=sum(len(result.get("warnings", ())) for result in found),
+        status="not run" if not finished else "done" if len(finished) == len(merged) else "partial",
+        values=tuple(result[cell.metric] for result in finished),
+        counts=tuple((result[COUNTS[cell.metric]], result["n"]) for result in finished),
+        labels=tuple(dict.fromkeys(label(result) for result in finished)),
+        warnings=sum(len(result.get("warnings", ())) for result in finished),
+        results=finished,
     )
 
 
