@@ -1,0 +1,43 @@
+"""Commands that hold numbers against each other: diff, claims."""
+
+import argparse
+from pathlib import Path
+
+from methods.core.errors import UserError
+from methods.core.revision import made_by
+from workflow.suite.commands.command import Add
+from workflow.suite.planning import config, plan
+
+
+def add(command: Add) -> None:
+    """The commands of this module."""
+    diff = command("diff", _diff, "Our numbers against the paper's; or, given A and B, the results B against the results A.")
+    diff.add_argument("sets", nargs="*", metavar="A B", help="two of: a scale, a .parquet frame, a folder that holds results/")
+    diff.add_argument("--table", help="only this table")
+    diff.add_argument("--strict", action="store_true", help="exit code 1 unless every number is reproduced")
+    command("claims", _claims, "The paper's claims, tested on its numbers and on ours.")
+
+
+def _diff(planned: plan.Plan, options: argparse.Namespace) -> tuple[str, int]:
+    from workflow.suite.results import compare, result_sets
+    from workflow.suite.tables import diff_text
+
+    if len(options.sets) not in (0, 2):
+        raise UserError(f"diff takes no set of results, or two; it was given {len(options.sets)}")
+    table = planned.table(options.table).name if options.table else None
+    if options.sets:
+        root = Path(options.data_root) if options.data_root else config.load_suite().data_root
+        first, second = (result_sets.load(text, planned, folder=options.directory, data_root=root) for text in options.sets)
+        differences = result_sets.diff(first, second, table)
+        text = diff_text.of_sets(first, second, differences)
+    else:
+        differences = compare.compare(planned, options.directory, table)
+        text = diff_text.of_plan(planned, differences, made_by=made_by())
+    return text, int(options.strict and not compare.reproduced(differences))
+
+
+def _claims(planned: plan.Plan, options: argparse.Namespace) -> str:
+    from workflow.suite.paper.claims import catalogue, evidence, report
+
+    paper, ours = catalogue.judge(evidence.of_paper(planned.tables)), catalogue.judge(evidence.of_results(planned, options.directory))
+    return report.markdown(planned, paper, ours, made_by=made_by())

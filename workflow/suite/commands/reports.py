@@ -1,0 +1,62 @@
+"""Commands that render what is finished: show, render, figures, page, partial."""
+
+import argparse
+
+from methods.core import paths
+from methods.core.errors import UserError
+from workflow.suite.commands.command import Add
+from workflow.suite.planning import plan
+from workflow.suite.results.show import show
+
+
+def add(command: Add) -> None:
+    """The commands of this module."""
+    about = command("show", _show, "A cell, a row or a Run in full.")
+    about.add_argument("what", help="table.row.column, table.row, table, or a Run's id (or the start of it)")
+    render = command("render", _render, "Render tables from whatever is finished, without running anything.")
+    render.add_argument("--table", help="only this table")
+    figures = command("figures", _figures, "Draw figures from whatever is finished, without running anything.")
+    figures.add_argument("--figure", help="only this figure")
+    command("page", _page, "Write the page of a scale from whatever is finished, without running anything.")
+    partial = command("partial", _partial, "A table from whatever is finished, on standard output, without running anything.")
+    partial.add_argument("table", help="the table's name")
+    partial.add_argument("--write", action="store_true", help="write all formats to reports/<scale>/partial/ instead")
+
+
+def _show(planned: plan.Plan, options: argparse.Namespace) -> str:
+    return show(planned, options.what, options.directory)
+
+
+def _render(planned: plan.Plan, options: argparse.Namespace) -> str:
+    from workflow.suite.tables import render  # pandas: slow to import, and only needed here
+
+    names = [planned.table(options.table).name] if options.table else list(planned.tables)
+    return "\n".join(str(path) for name in names for path in render.write_table(planned, name, options.directory))
+
+
+def _figures(planned: plan.Plan, options: argparse.Namespace) -> str:
+    from workflow.suite.figures import catalogue
+
+    if options.figure:
+        return "\n".join(map(str, catalogue.write(planned, options.figure, options.directory)))
+    lines = []
+    for name in catalogue.FIGURES:
+        try:
+            lines += map(str, catalogue.write(planned, name, options.directory))
+        except UserError as reason:
+            lines.append(f"{name}: not drawn: {reason}")
+    return "\n".join(lines)
+
+
+def _page(planned: plan.Plan, options: argparse.Namespace) -> str:
+    from workflow.suite.page import render
+
+    return str(render.write(planned, options.directory))
+
+
+def _partial(planned: plan.Plan, options: argparse.Namespace) -> str:
+    from workflow.suite.tables import render
+
+    if options.write:
+        return "\n".join(map(str, render.write_table(planned, options.table, options.directory, where=paths.partial)))
+    return render.as_markdown(planned, options.table, options.directory)
