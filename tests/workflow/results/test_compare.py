@@ -266,7 +266,10 @@ def test_two_scales_are_not_comparable(call, two, demo, tmp_path):
     ("words", "message"),
     [
         (["diff", "demo"], "diff takes no set of results, or two; it was given 1"),
-        (["diff", "demo", "nowhere"], f"'nowhere' is no set of results; allowed: a scale ({', '.join(config.names('scales'))}), a .parquet file or a folder"),
+        (
+            ["diff", "demo", "nowhere"],
+            f"'nowhere' is no set of results; allowed: a scale ({', '.join(config.names('scales'))}), a .parquet file or a folder",
+        ),
         (["diff", "demo", "nowhere.parquet"], "nowhere.parquet: is not a frame of results (there is no such file)"),
         (["partial", "foo"], "no table is called 'foo'"),
         (["partial", "foo", "--write"], "no table is called 'foo'"),

@@ -9,8 +9,8 @@ from scipy import stats as scipy_stats
 
 from methods.core import eval_spec
 from methods.core.eval_result import encode
-from workflow.suite.planning.config import Reported
 from workflow.suite.planning.plan import Cell
+from workflow.suite.planning.tables import Reported
 from workflow.suite.results import contrast, outcomes, paired, ranking, variance, versus
 from workflow.suite.results.measure import Measured
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from methods.core.errors import UserError
-from workflow.suite.planning.config import Table
 from workflow.suite.planning.plan import Plan
+from workflow.suite.planning.tables import Table
 from workflow.suite.results import contrast, paired, stats
 from workflow.suite.results.contrast import same_images
 from workflow.suite.results.measure import Measured, measure
