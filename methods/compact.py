@@ -131,7 +131,7 @@ def predict(options: argparse.Namespace) -> None:
     start = time.perf_counter()
     net, header = read(options.file)
     loaded = time.perf_counter() - start
-    picture = load_picture(options.image, large=header.network.stem == "imagenet")
+    picture = load_picture(options.image, side_of(header))
     folded, times = fold(net), []
     with torch.no_grad():
         for _ in range(REPEATS):
@@ -145,12 +145,19 @@ def predict(options: argparse.Namespace) -> None:
     print(f"loaded in {loaded:.2f} s, one image in {1000 * min(times):.1f} ms (the fastest of {REPEATS})")
 
 
-def load_picture(path: Path, *, large: bool) -> Tensor:
-    """An image file as the network's test images are: 32 x 32 pixels, or the middle of 224 x 224, as a batch in [0, 1]."""
+def side_of(header: Header) -> int:
+    """How many pixels high and wide the images are that the network was trained on."""
+    data = header.spec.get("data")
+    size = data.get("size") if isinstance(data, dict) else None
+    own = 224 if header.network.stem == "imagenet" else 32
+    return size if isinstance(size, int) and 1 < size < own else own
+
+
+def load_picture(path: Path, side: int) -> Tensor:
+    """An image file as the network's test images are (ImageNet's are the middle of slightly larger ones), as a batch in [0, 1]."""
     import torch
     from PIL import Image, ImageOps
 
-    side = 224 if large else 32
     try:
         with Image.open(path) as opened:
             image = opened.convert("RGB")
@@ -159,7 +166,7 @@ def load_picture(path: Path, *, large: bool) -> Tensor:
     except (OSError, ValueError, Image.DecompressionBombError) as error:
         raise UserError(f"{path}: cannot be read as an image ({error})") from None
     if image.size != (side, side):
-        bleed = 16 / 256 if large else 0.0  # the border that the test images of ImageNet lose
+        bleed = 16 / 256 if side > 64 else 0.0  # on each side, of ImageNet's test images: 224 of 256 pixels remain
         image = ImageOps.fit(image, (side, side), Image.Resampling.BILINEAR, bleed)
         print(f"note: {path} was cut and resized to {side} x {side} pixels", file=sys.stderr)
     pixels = torch.frombuffer(bytearray(image.tobytes()), dtype=torch.uint8)

@@ -16,8 +16,8 @@ CIFAR100 = """
 WNIDS = Path(__file__).resolve().parents[1] / "data" / "imagenet100_wnids.txt"
 
 
-def class_names(dataset: str | None, classes: int) -> list[str]:
+def class_names(dataset: object, classes: int) -> list[str]:
     """A name for each of so many classes; plain numbers where the data set is unknown or has another number of classes."""
-    texts = {"cifar10": CIFAR10, "cifar100": CIFAR100}
-    names = WNIDS.read_text(encoding="utf-8").split() if dataset == "imagenet100" else texts.get(dataset or "", "").split()
+    texts = {"cifar10": lambda: CIFAR10, "cifar100": lambda: CIFAR100, "imagenet100": lambda: WNIDS.read_text(encoding="utf-8")}
+    names = texts[dataset]().split() if isinstance(dataset, str) and dataset in texts else []
     return names if len(names) == classes else [f"class {number}" for number in range(classes)]

@@ -113,4 +113,6 @@ def check_size(network: Network) -> None:
 
 
 def damaged(where: str, reason: str) -> UserError:
+    """The error of a file that cannot be what it says; words of the file in it do nothing to a terminal."""
+    reason = "".join(letter if letter.isprintable() else "?" for letter in reason[:300])
     return UserError(f"{where}: is damaged ({reason}); copy it again from where it came, or pack the network again")

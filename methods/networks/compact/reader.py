@@ -40,7 +40,7 @@ def decode(content: bytes, where: str) -> tuple[Net, Header]:
     """The network in a file's bytes; UserError names what is wrong with them."""
     header, sections = parse(content, where)
     if header.law not in (None, LAW):
-        raise UserError(f"{where}: draws signs by the law '{header.law}', and this program knows '{LAW}'; get the matching program")
+        raise UserError(f"{where}: draws signs by the law {header.law!r}, and this program knows '{LAW}'; get the matching program")
     try:
         check_size(header.network)
         with torch.device("meta"):

@@ -13,7 +13,7 @@ import torch
 from PIL import Image
 
 from methods import load_network, train
-from methods.compact import main
+from methods.compact import load_picture, main, side_of
 from methods.core import paths, sealed
 from methods.core.errors import UserError
 from methods.core.signs import signs
@@ -177,6 +177,26 @@ def test_commands(tmp_path, capsys):
     (run / paths.MODEL).write_bytes(b"x")
     assert main(["pack", str(run), str(tmp_path / "net.rbs")]) == 2
     assert "is damaged, or not the file that train.json describes" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("spec", "stem", "side"),
+    [
+        ({}, "cifar", 32),
+        ({"data": {"size": 16}}, "cifar", 16),
+        ({"data": {"size": 10**9}}, "cifar", 32),
+        ({"data": {"size": "16"}}, "cifar", 32),
+        ({"data": 3}, "imagenet", 224),
+    ],
+)
+def test_pictures_get_the_size_of_the_images_of_the_training(spec, stem, side, tmp_path):
+    net = masked(build("rn18", classes=10, width=0.0625, stem=stem))
+    compact.pack(net, {"seed": 3, **spec}, tmp_path / "net.rbs")
+    assert side_of(compact.read(tmp_path / "net.rbs")[1]) == side
+    Image.new("RGB", (300, 260), "red").save(tmp_path / "red.png")
+    picture = load_picture(tmp_path / "red.png", side)
+    assert picture.shape == (1, 3, side, side)
+    assert picture.mean((0, 2, 3)).tolist() == [1, 0, 0]
 
 
 def test_prediction_says_class_chances_and_time(tmp_path, capsys):

@@ -127,6 +127,8 @@ def test_flipped_bits_of_the_plain_header():
         ({"sections": [-1, 1, len(SECTIONS)]}, "Expected `int` >= 0"),
         ({"half": True}, "bytes"),
         ({"surplus": 1}, "unknown field `surplus`"),
+        ({"\x1b[2J": 1}, r"unknown field `\?\[2J`"),
+        ({"law": "\x1b[2J"}, r"the law '\\x1b\[2J'"),
     ],
 )
 def test_forged_headers(changes, message):

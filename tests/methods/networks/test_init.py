@@ -11,6 +11,7 @@ import torch
 from methods.core.signs import signs
 from methods.data.load import load
 from methods.networks import init
+from methods.networks.resnet import build
 from methods.training.method import load_method
 from tests.specs import small
 
@@ -44,3 +45,12 @@ def test_signs_have_one_magnitude_and_do_not_depend_on_the_generator(kind, size)
 def test_signs_without_a_stream_are_refused():
     with pytest.raises(ValueError, match="need a stream"):
         init.weights("binary", torch.Size([1, 1, 1, 1]), torch.Generator())
+
+
+def test_names_of_layers_are_pinned():
+    """The law draws by these names: another name would be another network."""
+    with torch.device("meta"):
+        names = [name for name, _ in build("rn50", classes=10).convs()]
+    assert names[:5] == ["stem", "blocks.0.convs.0", "blocks.0.convs.1", "blocks.0.convs.2", "blocks.0.projection"]
+    assert names[-4:] == ["blocks.15.convs.0", "blocks.15.convs.1", "blocks.15.convs.2", "head"]
+    assert len(names) == 54
