@@ -20,7 +20,7 @@ from pathlib import Path
 from methods.core import fingerprint, paths, settings
 from methods.core.errors import UserError
 from methods.core.options import options_model
-from methods.core.run_check import check_options, parse_run
+from methods.core.run_check import check_method, parse_run
 from methods.core.run_spec import processes
 from methods.data.load import Data, load_of
 from methods.distributed.launch import launch
@@ -40,7 +40,8 @@ from methods.training.resume import Resume
 def parse_spec(text: str) -> dict:
     """The run's spec: complete, without a key that a run or its method does not know."""
     spec = parse_run(text)
-    check_options(spec.get("options", {}), options_model(load_recipe(spec["method"])), source="--spec")
+    recipe = load_recipe(spec["method"])
+    check_method(spec, options_model(recipe), list(recipe.get("phases", ())), source="--spec")
     return spec
 
 

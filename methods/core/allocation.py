@@ -69,7 +69,7 @@ def layer_counts(sizes: Sequence[int], sparsity: float, p: float | str, *, rule:
 
     The two differ by a few weights at p = 1, because the adaptive rule also hands rounding remainders to the larger layers.
     """
-    if rule == "adaptive" and p != "global":
+    if rule == "adaptive" and not isinstance(p, str):
         return adaptive_counts(sizes, sparsity, p)
     if rule == "fixed" and p == 1:
         return fixed_counts(sizes, sparsity)
@@ -98,7 +98,8 @@ def igq_fractions(sizes: Sequence[int], keep: float) -> list[float]:
 
 def erk_fractions(shapes: Sequence[Sequence[int]], keep: float) -> list[float]:
     """Kept fractions proportional to sum(shape) / prod(shape); layers that would need more than all their weights stay dense."""
-    raw, dense = [sum(shape) / prod(shape) for shape in shapes], set()
+    raw = [sum(shape) / prod(shape) for shape in shapes]
+    dense: set[int] = set()
     while True:
         rest = [i for i in range(len(shapes)) if i not in dense]
         budget = keep * sum(map(prod, shapes)) - sum(prod(shapes[i]) for i in dense)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 from methods.core.errors import UserError
 
@@ -166,6 +167,6 @@ class Network:
         return total
 
 
-def network(spec: Mapping, *, classes: int, image: int) -> Network:
+def network(spec: Mapping[str, Any], *, classes: int, image: int) -> Network:
     """The network of a Run on images of this side."""
     return Network(layers=tuple(layers(shape_of(spec["arch"], spec.get("width", 1)), classes=classes, image=image)))

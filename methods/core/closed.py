@@ -104,10 +104,10 @@ def _explain(value: Any, kind: Any, at: str) -> tuple[str, str]:
 def _explain_mapping(value: Mapping[str, Any], kind: Any, at: str) -> tuple[str, str]:
     model = chosen(kind, value)
     if model is None:  # of several, none has this tag
-        field, tags = tag_field(models(kind)[0]), ", ".join(str(tag(candidate)) for candidate in models(kind))
-        if field not in value:
-            return _under(at, field), _at(at, f"missing key '{field}'; allowed: {tags}")
-        return _under(at, field), _at(_under(at, field), f"{value[field]!r} is not allowed; allowed: {tags}")
+        name, tags = tag_field(models(kind)[0]), ", ".join(str(tag(candidate)) for candidate in models(kind))
+        if name not in value:
+            return _under(at, name), _at(at, f"missing key '{name}'; allowed: {tags}")
+        return _under(at, name), _at(_under(at, name), f"{value[name]!r} is not allowed; allowed: {tags}")
     if unknown := [key for key in value if key not in keys(model)]:
         listed = ", ".join(f"'{key}'" for key in unknown)
         return _under(at, unknown[0]), _at(at, f"unknown key {listed}; allowed: {', '.join(keys(model)) or 'none'}")

@@ -6,6 +6,7 @@ Normalisation constants are those of the paper's code; they are applied inside t
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from methods.core.errors import UserError
 
@@ -26,29 +27,29 @@ class Dataset:
     test: Mapping[str, int] = field(default_factory=dict)
     traces: tuple[str, ...] = ()
 
-    def counts(self, data: Mapping) -> tuple[int, int]:
+    def counts(self, data: Mapping[str, Any]) -> tuple[int, int]:
         """Images that a Run with these `data` settings trains on and validates on."""
         train = self.train[data["source"]]
         return min(train, data.get("train", train)), min(train // 49, data.get("val", train))  # 98 : 2
 
-    def side(self, data: Mapping) -> int:
+    def side(self, data: Mapping[str, Any]) -> int:
         """Side of the images that a Run with these `data` settings sees. The whole size is not named: it would name a Run twice."""
         if "size" not in data:
             return self.image
         if data["size"] not in self.sizes:
             allowed = ", ".join(map(str, self.sizes))
             raise UserError(f"data.size={data['size']}: allowed for {self.title}: {allowed}; leave it out for {self.image}")
-        return data["size"]
+        return int(data["size"])
 
 
-def epoch_images(train: Mapping, samples: int) -> int:
+def epoch_images(train: Mapping[str, Any], samples: int) -> int:
     """Training images that an epoch sees under these `train` settings: all, or at most 'train.epoch_images' of them."""
-    return min(samples, train.get("epoch_images", samples))
+    return min(samples, int(train.get("epoch_images", samples)))
 
 
-def epoch_steps(train: Mapping, samples: int) -> int:
+def epoch_steps(train: Mapping[str, Any], samples: int) -> int:
     """Optimiser steps of an epoch; the last batch may be smaller."""
-    return math.ceil(epoch_images(train, samples) / train["batch"])
+    return math.ceil(epoch_images(train, samples) / int(train["batch"]))
 
 
 SOURCES = ("full", "sample", "stand-in")

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Union
 
-from msgspec import defstruct
+from msgspec import Struct, defstruct
 
 from methods.core.closed import Closed
 from methods.core.errors import UserError
 from methods.core.run_spec import expand
 
 
-def options_model(recipe: Mapping[str, Any]) -> type[Closed]:
+def options_model(recipe: Mapping[str, Any]) -> type[Struct]:
     """The model of the options that a RECIPE mentions: in its settings, its phases, and its conditions."""
     return _model("options", [part["options"] for part in _parts(recipe) if isinstance(part.get("options"), Mapping)])
 
@@ -26,7 +26,7 @@ def _parts(recipe: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield expand(phase.get("run", {}))
 
 
-def _model(name: str, mentions: list[Mapping[str, Any]]) -> type[Closed]:
+def _model(name: str, mentions: list[Mapping[str, Any]]) -> type[Struct]:
     fields = []
     for key in sorted({key for mention in mentions for key in mention}):
         if not key.isidentifier():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -18,13 +18,17 @@ from methods.core.run_spec import Spec, expand, normalise
 
 
 def check_run(run: Mapping[str, Any], *, source: str | Path = "") -> Run:
-    """A whole Run as the typed model; else a NotAllowed. Its options are held against the RECIPE of its method by `check_options`."""
+    """A whole Run as the typed model; else a NotAllowed. What its method says of it is for `check_method`."""
     return closed.parse(run, Run, source=source)
 
 
-def check_options(options: Mapping[str, Any], model: type[Closed], *, source: str | Path = "", at: str = "options") -> None:
-    """Refuse options that the RECIPE, whose `options_model` this is, does not mention."""
-    closed.parse(normalise(options), model, source=source, at=at)
+def check_method(run: Mapping[str, Any], options: type[Struct], phases: Collection[str], *, source: str | Path = "") -> None:
+    """Refuse options and a phase that the method of a Run does not have: `options` is the `options_model` of its RECIPE."""
+    closed.parse(run.get("options", {}), options, source=source, at="options")
+    phase = run.get("phase")
+    if phase not in (phases or (None,)):
+        word = "missing key 'phase'" if phase is None else f"phase: '{phase}' is not allowed"
+        raise NotAllowed(source, "phase", f"{word}; allowed: {', '.join(phases) or 'none, since the method has no phases'}")
 
 
 def missing_keys(run: Mapping[str, Any]) -> list[str]:
@@ -45,7 +49,7 @@ def check_part(part: Any, *, source: str | Path, at: str = "") -> None:
         closed.parse(others, _attack_parts()[attack["name"]], source=source, at=f"{at}.attack" if at else "attack")
 
 
-def check_keys(keys: Iterable[str], *, source: str | Path, at: str, options: Iterable[type[Closed]] | None = None) -> None:
+def check_keys(keys: Iterable[str], *, source: str | Path, at: str, options: Iterable[type[Struct]] | None = None) -> None:
     """Refuse a dotted key that no Run has; under `options` one that none of these models has (None: any is let through)."""
     for key in keys:
         if key.startswith("options.") and options is None:
@@ -75,20 +79,20 @@ def run_keys() -> tuple[str, ...]:
 
 
 def parse_run(text: str, *, source: str = "--spec") -> Spec:
-    """A complete Run from JSON text, as plain data; its options are still to be held against the RECIPE of its method."""
+    """A complete Run from JSON text, as plain data; it is still to be held against the RECIPE of its method (`check_method`)."""
     try:
         run = json.loads(text)
     except (json.JSONDecodeError, RecursionError) as error:
         raise UserError(f"{source} is not JSON: {error}") from None
     if not isinstance(run, dict):
         raise UserError(f"{source} is no JSON object; `python -m workflow.suite show` prints complete Runs")
-    run = normalise(run)
-    check_run(run, source=source)
-    return run
+    spec: Spec = normalise(run)
+    check_run(spec, source=source)
+    return spec
 
 
 @cache
-def _part(model: type[Struct]) -> type[Closed]:
+def _part(model: type[Struct]) -> type[Struct]:
     """The model with every key optional, nested ones too; of several models that a tag tells apart, one with the keys of all."""
     return defstruct(f"{model.__name__}Part", [(name, kind | None, None) for name, kind in _part_fields(model)], bases=(Closed,))
 
@@ -97,7 +101,7 @@ def _part_fields(model: type[Struct]) -> Iterator[tuple[str, Any]]:
     for field in structs.fields(model):
         candidates = closed.models(field.type)
         if len(candidates) > 1:
-            tags = Literal[tuple(closed.tag(candidate) for candidate in candidates)]
+            tags: Any = Literal[tuple(closed.tag(candidate) for candidate in candidates)]
             fields = dict([(closed.tag_field(candidates[0]), tags), *(f for one in candidates for f in _part_fields(one))])
             yield field.name, defstruct(field.name, [(name, kind | None, None) for name, kind in fields.items()], bases=(Closed,))
         else:
@@ -105,6 +109,6 @@ def _part_fields(model: type[Struct]) -> Iterator[tuple[str, Any]]:
 
 
 @cache
-def _attack_parts() -> dict[Any, type[Closed]]:
+def _attack_parts() -> dict[Any, type[Struct]]:
     attack = next(field.type for field in structs.fields(Run) if field.name == "attack")
     return {closed.tag(model): _part(model) for model in closed.models(attack)}

@@ -6,7 +6,7 @@ A key that is added later has the default None, which renames no Run.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from msgspec import Meta
 
@@ -15,7 +15,9 @@ from methods.core.closed import Closed
 from methods.core.datasets import DATASETS, SOURCES
 
 if TYPE_CHECKING:
-    Dataset = Source = Arch = str
+    Dataset: TypeAlias = str
+    Source: TypeAlias = str
+    Arch: TypeAlias = str
 else:
     Dataset, Source, Arch = Literal[tuple(DATASETS)], Literal[SOURCES], Literal[tuple(ARCHS)]
 
@@ -27,7 +29,7 @@ Step = Annotated[float, Meta(gt=0, description="a step size as a fraction of eps
 NormMode = Literal["train", "eval"]
 
 
-class Data(Closed):
+class Data(Closed, frozen=True):
     """Which images: their source, at most how many to train and to validate on, and the side they are averaged down to (their own has no
     name here)."""
 
@@ -37,7 +39,7 @@ class Data(Closed):
     size: Annotated[int, Meta(ge=16, le=192, description="16 of CIFAR images; 64, 96, ..., 192 of ImageNet-100's")] | None = None
 
 
-class Init(Closed):
+class Init(Closed, frozen=True):
     """Initial weights, and initial scores of scale `a` where scores are trained."""
 
     weights: Literal[
@@ -56,7 +58,7 @@ class Init(Closed):
     a: Annotated[float, Meta(gt=0, description="a score scale above 0")] | None = None
 
 
-class Pgd(Closed, tag_field="name", tag="pgd"):
+class Pgd(Closed, frozen=True, tag_field="name", tag="pgd"):
     """Projected gradient descent on the cross-entropy; `bn` is the mode of the batch norms meanwhile."""
 
     steps: Count
@@ -66,14 +68,14 @@ class Pgd(Closed, tag_field="name", tag="pgd"):
     bn: NormMode
 
 
-class FgsmAtta(Closed, tag_field="name", tag="fgsm_atta"):
+class FgsmAtta(Closed, frozen=True, tag_field="name", tag="fgsm_atta"):
     """One step from a stored perturbation; `aligned` keeps that perturbation on the content of large images."""
 
     step: Step
     aligned: bool | None = None
 
 
-class Trades(Closed, tag_field="name", tag="trades"):
+class Trades(Closed, frozen=True, tag_field="name", tag="trades"):
     """Projected gradient descent on the divergence from the clean prediction."""
 
     steps: Count
@@ -81,18 +83,18 @@ class Trades(Closed, tag_field="name", tag="trades"):
     bn: NormMode | None = None
 
 
-class NoAttack(Closed, tag_field="name", tag="none"):
+class NoAttack(Closed, frozen=True, tag_field="name", tag="none"):
     """Training on clean images."""
 
 
-class Validate(Closed):
+class Validate(Closed, frozen=True):
     """The PGD that selects the epoch."""
 
     steps: Count
     step: Step
 
 
-class Train(Closed):
+class Train(Closed, frozen=True):
     """Optimiser, schedule, budget. `bn_devices`: batch norms of so many devices, each over its own part of a batch; without it over
     the whole batch, on however many devices. `epoch_images`: an epoch sees so many of the shuffled training images."""
 
@@ -116,7 +118,7 @@ class Train(Closed):
             raise ValueError("'schedule: steps' needs 'milestones'")
 
 
-class Run(Closed):
+class Run(Closed, frozen=True):
     """One training. `options` are closed by the RECIPE of the method (methods.core.options). `precision` is absent from a phase
     whose network serves both precisions; `parent` is the id of the Run that a phase starts from."""
 

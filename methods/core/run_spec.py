@@ -29,12 +29,12 @@ def normalise(value: Any) -> Any:
     return value
 
 
-def canonical(spec: Mapping) -> str:
+def canonical(spec: Mapping[str, Any]) -> str:
     """The one text of a spec: sorted keys, no spaces."""
     return json.dumps(normalise(spec), sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 
-def identity(spec: Mapping) -> str:
+def identity(spec: Mapping[str, Any]) -> str:
     """The id of a spec: the first hex digits of the SHA-256 of its canonical text."""
     return text_identity(canonical(spec))
 
@@ -44,7 +44,7 @@ def text_identity(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:ID_LENGTH]
 
 
-def expand(flat: Mapping) -> Spec:
+def expand(flat: Mapping[str, Any]) -> Spec:
     """Nested form of a mapping whose keys may be dotted: {"train.lr": 1} -> {"train": {"lr": 1}}."""
     nested: Spec = {}
     for key, value in flat.items():
@@ -65,7 +65,7 @@ def put(spec: Spec, key: str, value: Any) -> None:
         spec[last] = value
 
 
-def get(spec: Mapping, key: str) -> Any:
+def get(spec: Mapping[str, Any], key: str) -> Any:
     """The value at a dotted key, `None` where there is none."""
     for step in key.split("."):
         if not isinstance(spec, Mapping) or step not in spec:
@@ -82,7 +82,7 @@ def drop(spec: Spec, key: str) -> None:
     spec.pop(last, None)
 
 
-def merge(base: Mapping, *overrides: Mapping) -> Spec:
+def merge(base: Mapping[str, Any], *overrides: Mapping[str, Any]) -> Spec:
     """A new spec: later mappings win, key by key.
 
     A sub-mapping that names something else (`attack: {name: ...}`) replaces the earlier one, because the step size of
@@ -93,14 +93,14 @@ def merge(base: Mapping, *overrides: Mapping) -> Spec:
         for key, value in override.items():
             old = merged.get(key)
             if isinstance(value, Mapping):
-                same = isinstance(old, Mapping) and value.get("name", old.get("name")) == old.get("name")
-                merged[key] = merge(old if same else {}, value)
+                kept = old if isinstance(old, Mapping) and value.get("name", old.get("name")) == old.get("name") else {}
+                merged[key] = merge(kept, value)
             else:
                 merged[key] = value
     return merged
 
 
-def matches(condition: Mapping, spec: Mapping) -> bool:
+def matches(condition: Mapping[str, Any], spec: Mapping[str, Any]) -> bool:
     """Whether every (dotted) key of the condition has exactly that value; a listed value matches any of its items."""
     for key, wanted in condition.items():
         have = get(spec, key)
@@ -109,7 +109,7 @@ def matches(condition: Mapping, spec: Mapping) -> bool:
     return True
 
 
-def leaves(spec: Mapping, prefix: str = "") -> Iterator[tuple[str, Any]]:
+def leaves(spec: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Every (dotted key, value) of a nested mapping."""
     for key, value in spec.items():
         if isinstance(value, Mapping) and value:
@@ -118,7 +118,7 @@ def leaves(spec: Mapping, prefix: str = "") -> Iterator[tuple[str, Any]]:
             yield prefix + key, value
 
 
-def slug(spec: Mapping) -> str:
+def slug(spec: Mapping[str, Any]) -> str:
     """What a person reads in the folder name; the id beside it is what tells Runs apart."""
     parts = [spec["method"], "plus" if get(spec, "options.plus") else None, spec.get("phase"), spec.get("dataset")]
     parts += [spec.get("arch"), "lbn" if spec.get("lbn") else None, spec.get("precision")]
@@ -135,6 +135,6 @@ def slug(spec: Mapping) -> str:
     return "-".join(str(part) for part in parts if part is not None)
 
 
-def processes(spec: Mapping, gpus_per_run: Mapping[str, int]) -> int:
+def processes(spec: Mapping[str, Any], gpus_per_run: Mapping[str, int]) -> int:
     """How many processes train a Run: one per device of its batch norms, else what is said of its data set."""
-    return spec["train"].get("bn_devices", gpus_per_run.get(spec["dataset"], 1))
+    return int(spec["train"].get("bn_devices", gpus_per_run.get(spec["dataset"], 1)))

@@ -10,7 +10,7 @@ from msgspec import structs
 from methods.core.closed import models, tag
 from methods.core.errors import UserError
 from methods.core.options import options_model
-from methods.core.run_check import check_condition, check_options, check_part, check_run, missing_keys, parse_run, run_keys
+from methods.core.run_check import check_condition, check_method, check_part, check_run, missing_keys, parse_run, run_keys
 from methods.core.run_model import Init, Run
 from methods.core.run_spec import expand, merge
 
@@ -180,7 +180,7 @@ RECIPE = {
     ],
 )
 def test_options_are_what_a_recipe_mentions(options):
-    check_options(options, options_model(RECIPE))
+    check_method({"options": options}, options_model(RECIPE), ())
 
 
 @pytest.mark.parametrize(
@@ -197,12 +197,27 @@ def test_options_are_what_a_recipe_mentions(options):
 )
 def test_a_recipe_closes_the_options(options, message):
     with pytest.raises(UserError, match=f"^--spec: {message}$"):
-        check_options(options, options_model(RECIPE), source="--spec")
+        check_method({"options": options}, options_model(RECIPE), (), source="--spec")
 
 
 def test_a_method_without_options_takes_none():
     with pytest.raises(UserError, match="options: unknown key 'x'; allowed: none"):
-        check_options({"x": 1}, options_model({"run": {}}))
+        check_method({"options": {"x": 1}}, options_model({"run": {}}), ())
+
+
+@pytest.mark.parametrize(
+    ("phase", "phases", "message"),
+    [
+        ("prune", (), "phase: 'prune' is not allowed; allowed: none"),
+        ("prun", ("dense", "prune"), "phase: 'prun' is not allowed; allowed: dense, prune"),
+        (None, ("dense", "prune"), "missing key 'phase'; allowed: dense, prune"),
+    ],
+)
+def test_a_phase_is_one_of_the_method(phase, phases, message):
+    check_method({}, options_model({}), ())
+    check_method({"phase": "prune"}, options_model({}), ("dense", "prune"))
+    with pytest.raises(UserError, match=f"^--spec: {message}"):
+        check_method({"phase": phase} if phase else {}, options_model({}), phases, source="--spec")
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,9 @@ def change(recipe, **keys):
         (change(OURS, when=[[{"datset": 1}, {}]]), r"RECIPE.when\[0\]: unknown key 'datset'"),
         (change(OURS, when=[{"dataset": "cifar10"}]), r"RECIPE.when\[0\].*a pair"),
         (change(OURS, in_epochs=["train.start"]), r"RECIPE.in_epochs: unknown key 'train.start'"),
-        (change(PHASED, phases={"a": {"parent": "b"}}), r"RECIPE.phases.a.parent: unknown phase 'b'; allowed: a"),
+        (change(PHASED, phases={"a": {"parent": "b"}}), r"RECIPE.phases.a.parent: 'b' is no phase before it; allowed: none"),
+        (change(PHASED, phases={"a": {}, "b": {"parent": "b"}}), r"RECIPE.phases.b.parent: 'b' is no phase before it; allowed: a"),
+        (change(PHASED, phases={"a": {"parent": "b"}, "b": {"parent": "a"}}), r"RECIPE.phases.a.parent: 'b' is no phase before it"),
         ({"name": "x"}, r"RECIPE: missing key 'version', 'cites'"),
         ([1], r"RECIPE is not a dict"),
     ],
@@ -58,6 +60,8 @@ def test_a_wrong_recipe_is_one_clear_message(repository, recipe, message):
         ("x = 1\n", "has no RECIPE"),
         ("import os\nRECIPE = {'version': os.sep}\n", r"RECIPE \(line 2\) is not a plain literal"),
         ("RECIPE = {\n", "cannot be read as Python"),
+        ("RECIPE: dict\n", "has no RECIPE"),
+        ("RECIPE = {[]: 1}\n", r"RECIPE \(line 1\) is not a plain literal"),
     ],
 )
 def test_a_broken_method_file_is_one_clear_message(repository, source, message):

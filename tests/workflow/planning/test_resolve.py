@@ -153,6 +153,7 @@ def test_the_first_source_at_hand_is_taken(tmp_path, name, trace):
             {"attack": {"name": "fgsm_atta", "steps": 3}},
             "row 'r': attack: unknown key 'steps'; allowed: aligned, name, step",
         ),
+        ("binary_subnet", {"phase": "dense"}, "row 'r': phase: 'dense' is not allowed; allowed: none, since the method has no phases"),
         ("binary_subnet", {"train": {"milestones": None}}, "row 'r': train: 'schedule: steps' needs 'milestones'"),
     ],
 )

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from methods.core.closed import Closed
+from msgspec import Struct
+
 from methods.core.errors import UserError
 from methods.core.options import options_model
 from methods.core.run_check import check_condition, check_keys, check_part
@@ -42,8 +43,8 @@ class Recipe:
     name: str
     cites: str
     run: Mapping[str, Any]
-    options: type[Closed]
-    when: tuple[tuple[Mapping, Mapping], ...] = ()
+    options: type[Struct]
+    when: tuple[tuple[Mapping[str, Any], Mapping[str, Any]], ...] = ()
     phases: Mapping[str, Phase] = field(default_factory=dict)
     in_epochs: tuple[str, ...] = ()
     in_steps: tuple[str, ...] = ()
@@ -99,11 +100,16 @@ def _literal(path: Path, shown: Path) -> Any:
     except (OSError, SyntaxError, UnicodeDecodeError, ValueError) as error:
         raise UserError(f"{shown}: cannot be read as Python ({error})") from None
     for node in tree.body:
-        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        if isinstance(node, ast.Assign):
+            targets, value = node.targets, node.value
+        elif isinstance(node, ast.AnnAssign) and node.value is not None:
+            targets, value = [node.target], node.value
+        else:
+            continue
         if any(isinstance(target, ast.Name) and target.id == "RECIPE" for target in targets):
             try:
-                return ast.literal_eval(node.value)
-            except ValueError:
+                return ast.literal_eval(value)
+            except (ValueError, TypeError):
                 raise UserError(
                     f"{shown}: RECIPE (line {node.lineno}) is not a plain literal: use only numbers, strings, lists, dicts"
                 ) from None
@@ -117,7 +123,7 @@ def _pairs(when: Any) -> Any:
     return [[pair[0], expand(pair[1])] if good else pair for pair, good in zip(when, whole, strict=True)]
 
 
-def _check_parts(literal: Mapping, options: type[Closed], shown: Path) -> None:
+def _check_parts(literal: Mapping[str, Any], options: type[Struct], shown: Path) -> None:
     """Refuse settings, conditions and lists of keys that no Run of this method can have."""
     check_part(literal["run"], source=shown, at="RECIPE.run")
     for number, (condition, override) in enumerate(literal["when"]):
@@ -131,11 +137,12 @@ def _check_parts(literal: Mapping, options: type[Closed], shown: Path) -> None:
         check_keys(keys, source=shown, at=at, options=[options])
 
 
-def _phases(literal: Mapping, shown: Path) -> dict[str, Phase]:
+def _phases(literal: Mapping[str, Any], shown: Path) -> dict[str, Phase]:
     for name, phase in literal.items():
-        parent = phase.get("parent")
-        if parent is not None and parent not in literal:
-            raise UserError(f"{shown}: RECIPE.phases.{name}.parent: unknown phase '{parent}'; allowed: {', '.join(literal)}")
+        parent, before = phase.get("parent"), list(literal)[: list(literal).index(name)]
+        if parent is not None and parent not in before:
+            allowed = ", ".join(before) or "none, since it is the first"
+            raise UserError(f"{shown}: RECIPE.phases.{name}.parent: '{parent}' is no phase before it; allowed: {allowed}")
     return {
         name: Phase(parent=phase.get("parent"), ignores=tuple(phase.get("ignores", ())), run=phase.get("run", {}))
         for name, phase in literal.items()

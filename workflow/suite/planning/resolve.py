@@ -7,11 +7,12 @@ place, and the table's keys are put back on top of every override they trigger.
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from methods.core.closed import NotAllowed
 from methods.core.datasets import DATASETS
 from methods.core.errors import UserError
-from methods.core.run_check import check_options, check_run, missing_keys
+from methods.core.run_check import check_method, check_run, missing_keys
 from methods.core.run_spec import Spec, drop, expand, get, matches, merge, normalise, put
 from workflow.suite.planning.config import Scale, shown
 from workflow.suite.planning.recipes import Recipe
@@ -22,7 +23,7 @@ class Unavailable(Exception):
     """A Run that cannot be made yet; the message is the reason shown in the table."""
 
 
-def final_phase(recipe: Recipe, cell: Mapping) -> str | None:
+def final_phase(recipe: Recipe, cell: Mapping[str, Any]) -> str | None:
     """The phase whose network a cell shows: what the table says, else what a condition picks, else the last one."""
     if not recipe.phases:
         return None
@@ -31,7 +32,7 @@ def final_phase(recipe: Recipe, cell: Mapping) -> str | None:
 
 
 def resolve(
-    recipe: Recipe, cell: Mapping, *, scale: Scale, seed: int, root: Path, phase: str | None = None, where: str = "the cell"
+    recipe: Recipe, cell: Mapping[str, Any], *, scale: Scale, seed: int, root: Path, phase: str | None = None, where: str = "the cell"
 ) -> Spec:
     """The whole spec of one training phase (without its parent's id), for the keys a table gives in `cell`; `where` names that cell."""
     base = merge(recipe.run, _dataset(cell))
@@ -56,20 +57,20 @@ def resolve(
         drop(spec, "train.compute")  # the default has no name: it would name a Run twice
     if spec.get("eps") == 0 or get(spec, "attack.name") == "none":
         spec["attack"] = {"name": "none"}  # at radius 0 every attack returns the clean batch: one Run, not several
-    spec = normalise(spec)
-    if "precision" not in spec and "precision" not in ignored:
+    run: Spec = normalise(spec)
+    if "precision" not in run and "precision" not in ignored:
         raise Unavailable(f"{recipe.path}: RECIPE says nothing of precision")
     try:
-        check_run(spec)
-        check_options(spec.get("options", {}), recipe.options)
+        check_run(run)
+        check_method(run, recipe.options, list(recipe.phases))
     except NotAllowed as refusal:
-        if missing := missing_keys(spec):
+        if missing := missing_keys(run):
             raise Unavailable(f"{recipe.path}: RECIPE says nothing of {', '.join(missing)}") from None
         raise UserError(f"{_origin(refusal.key, cell, recipe, scale, where)}: {refusal.reason}") from None
-    return spec
+    return run
 
 
-def _origin(key: str, cell: Mapping, recipe: Recipe, scale: Scale, where: str) -> str:
+def _origin(key: str, cell: Mapping[str, Any], recipe: Recipe, scale: Scale, where: str) -> str:
     """Who said what stands at a key: the scale has the last word, the table the one before, the recipe the first."""
     changes = [scale.rewrite, *(change for _, change in scale.when)]
     if any(get(expand(change), key) is not None for change in changes):
@@ -77,12 +78,12 @@ def _origin(key: str, cell: Mapping, recipe: Recipe, scale: Scale, where: str) -
     return where if get(cell, key) is not None else f"{recipe.path}: RECIPE"
 
 
-def _dataset(cell: Mapping) -> Spec:
+def _dataset(cell: Mapping[str, Any]) -> Spec:
     dataset = cell.get("dataset")
     return {"eps": DATASETS[dataset].eps} if dataset else {}
 
 
-def _settle(recipe: Recipe, base: Mapping, wanted: Mapping) -> Spec:
+def _settle(recipe: Recipe, base: Mapping[str, Any], wanted: Mapping[str, Any]) -> Spec:
     spec = merge(base, wanted)
     for condition, override in recipe.when:
         if matches(condition, spec):

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from methods.core.datasets import DATASETS, epoch_steps
 from methods.core.run_spec import get
@@ -20,10 +21,10 @@ def choose(sources: str | list[str], dataset: str, root: Path) -> str:
     return next((source for source in options if present(dataset, source, root)), options[-1])
 
 
-def steps(spec: Mapping) -> int | None:
+def steps(spec: Mapping[str, Any]) -> int | None:
     """Optimiser steps of a Run (the last partial batch counts), `None` where the number of images is not known."""
     known = DATASETS[spec["dataset"]].train.get(get(spec, "data.source") or "full")
     cap = get(spec, "data.train")
     samples = min(count for count in (known, cap) if count) if known or cap else None
     epochs, batch = get(spec, "train.epochs"), get(spec, "train.batch")
-    return None if None in (samples, epochs, batch) else epoch_steps(spec["train"], samples) * epochs
+    return None if samples is None or epochs is None or batch is None else epoch_steps(spec["train"], samples) * epochs
