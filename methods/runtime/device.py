@@ -6,7 +6,6 @@ its process ends, in whatever way. Only what CUDA_VISIBLE_DEVICES shows is taken
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import sys
@@ -17,9 +16,12 @@ from functools import cache
 from pathlib import Path
 
 import torch
+from filelock import FileLock, Timeout
 
 from methods.core import settings
 from methods.core.errors import UserError
+
+_OWN: list[FileLock] = []  # those of this process: a lock that nothing refers to is released
 
 
 def kind() -> str:
@@ -46,7 +48,9 @@ def _own_gpu() -> torch.device:
 
 def own_gpus(count: int) -> list[int]:
     """Numbers, as torch counts, of so many GPUs that are this process's until it ends."""
-    return [index for index, _ in claim_all(visible(os.environ, torch.cuda.device_count()), lock_folder(os.environ), count)]
+    taken = claim_all(visible(os.environ, torch.cuda.device_count()), lock_folder(os.environ), count)
+    _OWN.extend(lock for _, lock in taken)
+    return [index for index, _ in taken]
 
 
 def visible(environ: Mapping[str, str], count: int) -> list[str]:
@@ -62,12 +66,12 @@ def lock_folder(environ: Mapping[str, str]) -> Path:
     return Path(tempfile.gettempdir()) / f"suite-gpus-{os.getuid()}{f'-{job}' if job else ''}"
 
 
-def claim(names: Sequence[str], folder: Path, *, pause: float = 1.0) -> tuple[int, int]:
-    """Wait for a free GPU; returns its position in `names` and a descriptor that holds it until closed or until the process ends."""
+def claim(names: Sequence[str], folder: Path, *, pause: float = 1.0) -> tuple[int, FileLock]:
+    """Wait for a free GPU; returns its position in `names` and a lock that holds it until released or until the process ends."""
     return claim_all(names, folder, 1, pause=pause)[0]
 
 
-def claim_all(names: Sequence[str], folder: Path, count: int, *, pause: float = 1.0) -> list[tuple[int, int]]:
+def claim_all(names: Sequence[str], folder: Path, count: int, *, pause: float = 1.0) -> list[tuple[int, FileLock]]:
     """Wait until `count` GPUs are free at once. None is kept meanwhile, so that two jobs cannot each hold what the other needs."""
     if count > len(names):
         raise UserError(f"this run asks for {count} GPUs and torch sees {len(names)}; see 'gpus_per_run' in workflow/config/suite.yaml")
@@ -75,28 +79,26 @@ def claim_all(names: Sequence[str], folder: Path, count: int, *, pause: float = 
     while True:
         held = []
         for index, name in enumerate(names):
-            if (descriptor := _lock(folder, name)) is not None:
-                held.append((index, descriptor))
+            if (lock := _lock(folder, name)) is not None:
+                held.append((index, lock))
                 if len(held) == count:
                     return held
-        for _, descriptor in held:
-            os.close(descriptor)
+        for _, lock in held:
+            lock.release()
         if not waiting:
             print(f"waiting: other jobs hold the GPUs {', '.join(names)} ({folder})", file=sys.stderr, flush=True)
             waiting = True
         time.sleep(pause)
 
 
-def _lock(folder: Path, name: str) -> int | None:
-    """A descriptor with the lock of a GPU, or None if another process has it."""
+def _lock(folder: Path, name: str) -> FileLock | None:
+    """The lock of a GPU, taken, or None if another job has it."""
+    lock = FileLock(folder / re.sub(r"[^\w-]", "_", name), timeout=0, mode=0o600, thread_local=False, fallback_to_soft=False)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(folder / re.sub(r"[^\w-]", "_", name), os.O_CREAT | os.O_RDWR, 0o600)
+        lock.acquire()
+    except Timeout:
+        return None
     except OSError as error:
         raise UserError(f"{folder}: GPU locks cannot be kept there ({error.strerror}); set TMPDIR to a folder you can write to") from None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        return None
-    return descriptor
+    return lock

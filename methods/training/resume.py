@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import io
-import os
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
+from filelock import FileLock, Timeout
 
 from methods.core.errors import UserError
 from methods.core.files import write
@@ -29,6 +28,7 @@ class Resume:
         """Take the lock, after `wait` seconds at the most; `waiting` is called meanwhile and may raise."""
         self.folder, self.key, self.writes = folder, key, writes
         self.files = (folder / "state.new", folder / "state.old")
+        self.lock = FileLock(folder / "lock", timeout=0, thread_local=False, fallback_to_soft=False)  # the kernel frees it with its process
         self.waited = False
         if not writes:
             return
@@ -43,20 +43,12 @@ class Resume:
             time.sleep(0.2)
 
     def _locked(self) -> bool:
-        """Take the lock if it is free. A holder that ends removes the file: a lock on a file that is gone is none."""
+        """Take the lock if it is free."""
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            self.lock = os.open(self.folder / "lock", os.O_CREAT | os.O_RDWR)
-        except FileNotFoundError:  # removed between the two calls
+            self.lock.acquire()
+        except (Timeout, FileNotFoundError):  # held; or a holder that ends has just removed the folder
             return False
-        try:
-            fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.fstat(self.lock).st_ino == (self.folder / "lock").stat().st_ino:
-                return True
-        except (BlockingIOError, FileNotFoundError):
-            pass
-        os.close(self.lock)
-        return False
+        return True
 
     def save(self, state: dict[str, Any]) -> None:
         if not self.writes:
@@ -93,4 +85,4 @@ class Resume:
             file.unlink(missing_ok=True)
         with contextlib.suppress(OSError):  # one that waits may have put its lock there already
             self.folder.rmdir()
-        os.close(self.lock)
+        self.lock.release()

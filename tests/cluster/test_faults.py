@@ -12,6 +12,7 @@ import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from methods.core import paths
@@ -65,14 +66,13 @@ def undisturbed(checkout, tmp_path_factory):
 
 def jobs(folder):
     """Processes that train or evaluate in a folder."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError, UnicodeDecodeError):
-            words = (entry / "cmdline").read_bytes().decode().split("\0")
-            ours = words[1:3] == ["-m", "methods.warm"] and words[3] in ("methods.train", "methods.evaluate")
-            if ours and (entry / "cwd").resolve() == folder.resolve():
-                found.append(int(entry.name))
-    return found
+    numbers = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            ours = process.cmdline()[1:4] in (["-m", "methods.warm", name] for name in ("methods.train", "methods.evaluate"))
+            if ours and Path(process.cwd()) == folder.resolve():
+                numbers.append(process.pid)
+    return numbers
 
 
 def training(folder):

@@ -1,5 +1,6 @@
 """A small table through a real SLURM: one training is cancelled, one runs into its time limit, and nothing of that shows in the table."""
 
+import contextlib
 import json
 import os
 import re
@@ -8,6 +9,7 @@ import signal
 import tempfile
 from pathlib import Path
 
+import psutil
 import pytest
 
 from methods.core import paths
@@ -49,18 +51,13 @@ def trainer(folder, run):
     """The process that trains a run, once it has its lock and so minds SIGTERM; stopped where it is."""
     if not (folder / paths.state_folder(run) / "lock").exists():
         return None
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (entry / "cmdline").read_bytes().decode().split("\0")
-            if (
-                words[1:4] == ["-m", "methods.warm", "methods.train"]
-                and paths.run_folder(run) in words
-                and (entry / "cwd").resolve() == folder
-            ):
-                os.kill(int(entry.name), signal.SIGSTOP)
-                return int(entry.name)
-        except (OSError, UnicodeDecodeError):
-            continue
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            words = process.cmdline()
+            ours = words[1:4] == ["-m", "methods.warm", "methods.train"] and paths.run_folder(run) in words
+            if ours and Path(process.cwd()) == folder:
+                process.suspend()
+                return process.pid
     return None
 
 

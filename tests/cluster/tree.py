@@ -16,7 +16,8 @@ why: a test
 seeds: [1]
 require_gpu: {gpu}
 warm: true
-rewrite: {{width: 0.0625, data.train: 96, data.val: 16, train.epochs: {epochs}, train.batch: 24, attack.steps: 2, validate.steps: 2}}
+rewrite:
+  {{width: 0.0625, data.train: 96, data.val: 16, train.epochs: {epochs}, train.batch: 24, attack.steps: {{at_most: 2}}, validate.steps: 2}}
 data: {{cifar10: sample, cifar100: stand-in, imagenet100: stand-in}}
 evaluate:
   attack: {{version: custom, attacks: [apgd-ce, square], apgd_iter: 2, square_queries: 5}}

@@ -224,16 +224,14 @@ def test_several_gpus_are_taken_together_or_not_at_all(tmp_path):
         """Called while waiting: nothing is held, until the other job ends."""
         free = [device._lock(tmp_path, name) for name in "023"]
         assert None not in free, "GPUs are kept while others are waited for"
-        for descriptor in free:
-            os.close(descriptor)
-        os.close(held)
+        for lock in free:
+            lock.release()
+        held.release()
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(device.time, "sleep", enough)
-        found = device.claim_all(["0", "1", "2", "3"], tmp_path, 4)
-    assert [index for index, _ in found] == [0, 1, 2, 3]
-    for _, descriptor in found:
-        os.close(descriptor)
+        taken = device.claim_all(["0", "1", "2", "3"], tmp_path, 4)
+    assert [index for index, _ in taken] == [0, 1, 2, 3]
 
 
 def test_each_process_has_a_gpu_of_its_own(tmp_path, monkeypatch):
@@ -249,7 +247,8 @@ def test_each_process_has_a_gpu_of_its_own(tmp_path, monkeypatch):
             monkeypatch.setenv(name, str(value))
         assert torchrun._gpu(store) == torch.device("cuda", index)
     assert chosen == [0, 2]
-    os.close(held)
+    assert device._lock(tmp_path, "0") is None, "held until the process ends"
+    held.release()
 
 
 def test_more_gpus_than_there_are_is_an_error(tmp_path):

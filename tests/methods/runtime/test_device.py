@@ -45,29 +45,26 @@ def test_each_claim_gets_a_gpu_of_its_own_and_the_next_waits(tmp_path, capfd):
     thread.start()
     thread.join(0.2)
     assert not late
-    os.close(held[1][1])
+    held[1][1].release()
     thread.join(60)
     assert late[0][0] == 1
     assert "waiting: other jobs hold the GPUs 4, 7" in capfd.readouterr().err
-    for descriptor in (held[0][1], late[0][1]):
-        os.close(descriptor)
 
 
 def test_a_killed_job_frees_its_gpu(tmp_path):
     ready, write = os.pipe()
     pid = os.fork()
     if pid == 0:
-        device.claim(["0"], tmp_path)
+        mine = device.claim(["0"], tmp_path)  # noqa: F841
         os.write(write, b"x")
         signal.pause()
     os.read(ready, 1)
     assert device._lock(tmp_path, "0") is None
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
-    descriptor = device._lock(tmp_path, "0")
-    assert descriptor is not None
-    for one in (descriptor, ready, write):
-        os.close(one)
+    assert device._lock(tmp_path, "0") is not None
+    os.close(ready)
+    os.close(write)
 
 
 def test_a_process_keeps_its_gpu_and_leaves_the_taken_one(two_gpus, monkeypatch):
@@ -75,7 +72,7 @@ def test_a_process_keeps_its_gpu_and_leaves_the_taken_one(two_gpus, monkeypatch)
     _, other = device.claim(["3"], device.lock_folder(os.environ))
     assert device.device() == device.device() == torch.device("cuda", 1)
     assert two_gpus == [1], "torch's current device is set once"
-    os.close(other)
+    other.release()
 
 
 def test_numbers_inside_a_slurm_job_are_its_own(two_gpus):

@@ -4,12 +4,14 @@ import io
 import json
 import os
 import platform
+import re
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from methods.core import paths, sealed
@@ -23,6 +25,7 @@ from workflow.suite.planning.plan import Plan, Run
 from workflow.suite.results import made, standing
 
 RUN = "tiny.0123456789ab"
+START = time.time()
 
 
 @pytest.fixture(scope="module")
@@ -46,8 +49,8 @@ def progress(**changes):
         "steps": 10,
         "done": 15,
         "begun": 5,
-        "started": 1000.0,
-        "updated": 1100.0,
+        "started": START,
+        "updated": START + 100,
         "pid": os.getpid(),
         "host": platform.node(),
     }
@@ -63,25 +66,34 @@ def dead_pid():
 def test_time_left_is_told_from_the_steps_of_this_process(demo, tmp_path):
     run = demo.final_runs()[0]
     put(tmp_path, paths.progress(run), progress())
-    found = standing.of_run(demo, run, tmp_path, now=1102.0)
+    seen = standing.of_run(demo, run, tmp_path, now=START + 102)
     # 10 steps in 100 s; 25 are ahead
-    assert found == standing.Standing(stage="training", note="epoch 2/4, step 5/10, about 4 min left, seen 2 s ago")
+    assert seen == standing.Standing(stage="training", note="epoch 2/4, step 5/10, about 4 min left, seen 2 s ago")
 
 
 @pytest.mark.parametrize(
     ("changes", "now", "stage"),
     [
-        ({"host": "elsewhere"}, 1100.0 + standing.SILENT - 1, "training"),
-        ({"host": "elsewhere"}, 1100.0 + standing.SILENT + 1, "stopped"),
-        ({"pid": None}, 1101.0, "stopped"),
+        ({"host": "elsewhere"}, START + 100 + standing.SILENT - 1, "training"),
+        ({"host": "elsewhere"}, START + 100 + standing.SILENT + 1, "stopped"),
+        ({"pid": None}, START + 101, "stopped"),
     ],
 )
 def test_silence_and_death_stop_a_run(demo, tmp_path, changes, now, stage):
     run = demo.final_runs()[0]
     changes = {"pid": dead_pid()} if changes == {"pid": None} else changes
     put(tmp_path, paths.progress(run), progress(**changes))
-    found = standing.of_run(demo, run, tmp_path, now=now)
-    assert found.stage == stage and found.note.startswith("epoch 2/4, step 5/10")
+    seen = standing.of_run(demo, run, tmp_path, now=now)
+    assert seen.stage == stage
+    assert seen.note.startswith("epoch 2/4, step 5/10")
+
+
+def test_another_process_with_the_number_of_a_dead_one_is_not_the_training(demo, tmp_path):
+    run = demo.final_runs()[0]
+    born = psutil.Process().create_time()
+    for updated, stage in ((born - 60, "stopped"), (born + 60, "training")):
+        put(tmp_path, paths.progress(run), progress(started=updated - 100, updated=updated))
+        assert standing.of_run(demo, run, tmp_path).stage == stage
 
 
 @pytest.mark.parametrize("line", ["error: this scale needs a GPU", "torch.OutOfMemoryError: CUDA out of memory", "ValueError: x"])
@@ -143,14 +155,17 @@ def test_status_counts_cells_by_what_their_runs_and_parents_do(demo, tmp_path, c
     parent = demo.lineage(child)[1].name
     cells = sum(any(parent in [r.name for r in demo.lineage(run)] for run in cell.runs) for cell in demo.cells_of("main_comparison"))
     _, before = line("main_comparison")
-    assert before["running"] == 0 and before["missing"] > cells
+    assert before["running"] == 0
+    assert before["missing"] > cells
     put(tmp_path, paths.progress(parent), progress())
     out, during = line("main_comparison")
-    assert during["running"] == cells and f"training: {parent}: epoch 2/4" in out
+    assert during["running"] == cells
+    assert f"training: {parent}: epoch 2/4" in out
     put(tmp_path, paths.progress(parent), progress(pid=dead_pid()))
     put(tmp_path, paths.log("train", parent), "error: no luck\n")
     out, after = line("main_comparison")
-    assert after["failed"] == cells and f"failed: {parent}: error: no luck (" in out
+    assert after["failed"] == cells
+    assert f"failed: {parent}: error: no luck (" in out
     assert sum(after.values()) == sum(before.values()) == len(demo.cells_of("main_comparison"))
 
 
@@ -183,7 +198,8 @@ def test_a_terminal_gets_one_line_and_a_log_none(tmp_path):
         now[0] = 60.0
         heart.beat(5)
         heart.clear()
-    assert terminal.getvalue().endswith("\r\033[Kepoch 1/2, step 5/10, about 3 min left\r\033[K") and "\n" not in terminal.getvalue()
+    assert terminal.getvalue().endswith("\r\033[Kepoch 1/2, step 5/10, about 3 min left\r\033[K")
+    assert "\n" not in terminal.getvalue()
     assert log.getvalue() == ""
 
 
@@ -192,8 +208,9 @@ def test_time_adds_up_over_restarts():
 
     watch = Stopwatch(torch.device("cpu"))
     watch.resume({"wall_seconds": 100.0, "device_seconds": 50.0})
-    found = watch.read()
-    assert found["wall_seconds"] >= 100 and found["device_seconds"] >= 50 > found["device_seconds"] - 50
+    spent = watch.read()
+    assert 100 <= spent["wall_seconds"] < 160
+    assert 50 <= spent["device_seconds"] < 100
 
 
 def test_a_real_training_is_seen_running_stopped_and_finished(tmp_path):
@@ -209,12 +226,14 @@ def test_a_real_training_is_seen_running_stopped_and_finished(tmp_path):
         )
 
     process, deadline = start(spec), time.monotonic() + 240
-    found = None
-    while found is None or "left" not in found.note:
-        assert process.poll() is None and time.monotonic() < deadline
-        found = standing.of_run(toy, RUN, tmp_path)
+    seen = None
+    while seen is None or "left" not in seen.note:
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        seen = standing.of_run(toy, RUN, tmp_path)
         time.sleep(0.05)
-    assert found.stage == "training" and "epoch " in found.note and "/400" in found.note
+    assert seen.stage == "training"
+    assert re.match(r"epoch \d+/400", seen.note)
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert standing.of_run(toy, RUN, tmp_path).stage == "stopped"

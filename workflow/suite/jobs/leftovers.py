@@ -2,7 +2,7 @@
 
 Snakemake refuses to start where it finds its own locks, or files that it marked as being made. It cannot tell a dead owner from a living
 one; the kernel can: every Snakemake of the suite holds a shared lock on one file while it lives, however it ends. Whoever gets that file
-for itself alone is alone.
+for itself alone is alone. (By `fcntl`: the locks of `filelock` that the kernel frees are exclusive ones.)
 """
 
 import base64

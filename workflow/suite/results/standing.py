@@ -1,7 +1,6 @@
 """Where each Run stands at this moment, by its files and logs: finished, stale, at work and for how long, stopped, failed and why."""
 
 import json
-import os
 import platform
 import re
 import time
@@ -9,6 +8,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+import psutil
 
 from methods.core import paths
 from methods.core.durations import span
@@ -19,6 +20,7 @@ from workflow.suite.results import measure, stale
 STAGES = ("evaluated", "stale", "evaluating", "trained", "training", "stopped", "failed", "waiting")
 CELLS = ("done", "stale", "running", "stopped", "failed", "missing", "not available", "not applicable")
 SILENT = 180.0  # seconds without a sign of life after which a job on another machine counts as stopped
+CLOCK = 2.0  # seconds by which the kernel's note of a start may be off
 FAILURE = re.compile(r"^(error: |[\w.]*(Error|Exception)\b)")
 
 
@@ -115,16 +117,15 @@ def _progress(path: Path) -> dict | None:
 
 
 def _alive(progress: Mapping, now: float) -> bool:
-    """On this machine: whether the process is there; on another: whether it was heard of lately."""
+    """On this machine: whether the process is there, and not a later one that was given its number; on another: whether it was heard
+    of lately."""
     if progress["host"] != platform.node():
         return now - progress["updated"] < SILENT
     try:
-        os.kill(progress["pid"], 0)
-    except ProcessLookupError:
+        process = psutil.Process(progress["pid"])
+        return process.status() != psutil.STATUS_ZOMBIE and process.create_time() <= progress["updated"] + CLOCK
+    except psutil.NoSuchProcess:
         return False
-    except PermissionError:  # another user's, so it is there
-        pass
-    return True
 
 
 def _position(progress: Mapping) -> str:
