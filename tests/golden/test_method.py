@@ -112,6 +112,13 @@ def test_two_forwards_of_trades_are_seen(monkeypatch):
     }
 
 
+def test_a_layer_is_whole_by_its_fraction_not_by_what_rounding_keeps():
+    """19 of 20 weights are asked of the first layer; the pruned part, 0.99 of a weight, is rounded down to none."""
+    fractions = torch.tensor([0.9505, 1.0, 0.5], dtype=torch.float64)
+    assert allocation.kept_count(20, fractions[0].item()) == 20
+    assert kinds_method.whole_layers(fractions) == 1
+
+
 def test_command(tmp_path, capsys):
     assert replay.main([str(FILES["allocation"]), str(FILES["forward"])]) == 0
     assert "kept counts" in capsys.readouterr().out
