@@ -18,11 +18,9 @@ import copy
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from methods.core.allocation import allocate
 from methods.core.errors import UserError
 from methods.data.load import Data
 from methods.data.split import Batch
@@ -30,10 +28,11 @@ from methods.networks.resnet import Net
 from methods.pruning.admm import Admm
 from methods.pruning.codebook import seed_positions
 from methods.pruning.factors import Factorised
-from methods.pruning.masks import global_mask
+from methods.pruning.projection import compressed_layers, groups, keep_largest
 from methods.training.declared import Counts
-from methods.training.losses import accuracy
+from methods.training.losses import mixed_loss
 from methods.training.method import Method
+from methods.training.phases import check_phase
 
 RECIPE = {
     "version": 2,
@@ -124,48 +123,17 @@ RECIPE = {
 }
 
 
-def budgets(sizes: list[int], keep: float, p: float) -> list[int]:
-    """Entries that each layer keeps: the paper's allocation over the dense sizes, rounded down."""
-    return [int(fraction * size) for fraction, size in zip(allocate(sizes, keep, p), sizes, strict=True)]
-
-
-@torch.no_grad()
-def keep_largest(tensors: list[Tensor], kept: int) -> None:
-    """Set all but the `kept` entries of largest magnitude, over all tensors together, to zero."""
-    for tensor, mask in zip(tensors, global_mask([t.detach().abs() for t in tensors], kept), strict=True):
-        tensor.masked_fill_(~mask, 0)
-
-
-def mixed_loss(net: nn.Module, clean: Tensor, adv: Tensor, y: Tensor, w_clean: float) -> tuple[Tensor, dict[str, Tensor]]:
-    """w_clean CE(clean) + (1 - w_clean) CE(adv). The clean batch goes last, so the running statistics know it best."""
-    logits = net(adv)
-    loss = F.cross_entropy(logits, y)
-    logs = {"acc": accuracy(logits, y), "ce": loss.detach()}
-    if w_clean:
-        clean_loss = F.cross_entropy(net(clean), y)
-        logs["ce_clean"] = clean_loss.detach()
-        loss = w_clean * clean_loss + (1 - w_clean) * loss
-    return loss, logs
-
-
 class Atmc(Method):
     """One of the four phases. `layers` holds, per convolution, the tensors that are compressed: its factors, or its weight."""
 
     hands_over = "best"
 
     def __init__(self, spec: dict, data: Data, *, device: torch.device, parent: dict[str, Tensor] | None = None):
-        phase = spec.get("phase")
-        if phase not in RECIPE["phases"]:
-            raise UserError(f"unknown 'phase: {phase}' of method 'atmc'; allowed: {', '.join(RECIPE['phases'])}")
-        if (parent is None) != (phase == "dense"):
-            before = RECIPE["phases"][phase].get("parent")
-            raise UserError(f"atmc: phase '{phase}' starts from {f'a run of phase {before!r}' if before else 'no other run'}; see 'parent'")
+        phase = check_phase(RECIPE["phases"], spec, parent)
         super().__init__(spec, data, device=device, parent=parent)
-        made = self.realisation.makers
-        self.layers: dict[str, dict[str, nn.Parameter]] = {
-            name: dict(made[name].named_parameters()) if name in made else {"weight": conv.weight} for name, conv in self.net.convs()
-        }
-        self.groups = self._groups() if phase != "dense" else []
+        self.layers = compressed_layers(self.net, self.realisation.makers)
+        sizes = [conv.weight.numel() for _, conv in self.net.convs()]
+        self.groups = groups(self.layers, sizes, self.keep, spec["p"]) if phase != "dense" else []
         self.admm: Admm | None = None
         if phase == "quantised":
             settings = self.options["quantiser"]
@@ -176,14 +144,6 @@ class Atmc(Method):
     def compressed(self) -> dict[str, nn.Parameter]:
         """Every compressed tensor by the name of its layer and its own."""
         return {f"{layer}.{name}": tensor for layer, parts in self.layers.items() for name, tensor in parts.items()}
-
-    def _groups(self) -> list[tuple[list[Tensor], int]]:
-        """The tensors that share a budget, and the budget. Budgets count dense weights, also where factors spend them."""
-        sizes = [conv.weight.numel() for _, conv in self.net.convs()]
-        parts = [list(tensors.values()) for tensors in self.layers.values()]
-        if self.spec["p"] == "global":
-            return [([tensor for layer in parts for tensor in layer], int(self.keep * sum(sizes)))]
-        return list(zip(parts, budgets(sizes, self.keep, self.spec["p"]), strict=True))
 
     def makers(self) -> dict[str, nn.Module]:
         if not self.options.get("factorise"):

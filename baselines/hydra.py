@@ -26,6 +26,7 @@ from methods.networks.resnet import Net
 from methods.pruning.makers import Scored, Signed
 from methods.training.losses import accuracy, forward_with_statistics, trades_loss
 from methods.training.method import Method
+from methods.training.phases import check_phase
 
 RECIPE = {
     "version": 2,
@@ -130,12 +131,7 @@ class Hydra(Method):
     """One phase of HYDRA."""
 
     def __init__(self, spec: dict, data: Data, *, device: torch.device, parent: dict[str, Tensor] | None = None):
-        phase, phases = spec["phase"], RECIPE["phases"]
-        if phase not in phases:
-            raise UserError(f"unknown 'phase: {phase}' of hydra; allowed: {', '.join(phases)}")
-        if ("parent" in phases[phase]) != (parent is not None):
-            start = phases[phase].get("parent", "nothing")
-            raise UserError(f"phase '{phase}' of hydra starts from {start}; correct 'parent' in its spec")
+        check_phase(RECIPE["phases"], spec, parent)
         super().__init__(spec, data, device=device, parent=parent)
 
     @property

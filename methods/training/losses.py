@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from methods.networks.resnet import Net
 
@@ -53,3 +53,15 @@ def trades_loss(clean: Tensor, adversarial: Tensor, y: Tensor, beta: float) -> t
 def accuracy(logits: Tensor, y: Tensor) -> Tensor:
     """Share of right answers, on the device."""
     return (logits.argmax(1) == y).float().mean()
+
+
+def mixed_loss(net: nn.Module, clean: Tensor, adv: Tensor, y: Tensor, w_clean: float) -> tuple[Tensor, dict[str, Tensor]]:
+    """w_clean CE(clean) + (1 - w_clean) CE(adv). The clean batch goes last, so the running statistics know it best."""
+    logits = net(adv)
+    loss = F.cross_entropy(logits, y)
+    logs = {"acc": accuracy(logits, y), "ce": loss.detach()}
+    if w_clean:
+        clean_loss = F.cross_entropy(net(clean), y)
+        logs["ce_clean"] = clean_loss.detach()
+        loss = w_clean * clean_loss + (1 - w_clean) * loss
+    return loss, logs

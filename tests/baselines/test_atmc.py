@@ -8,7 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from baselines.atmc import RECIPE, Atmc, budgets, keep_largest, mixed_loss
+from baselines.atmc import RECIPE, Atmc
 from methods.core.errors import UserError
 from methods.core.run_spec import expand, merge
 from methods.data.load import Data
@@ -16,9 +16,11 @@ from methods.networks.resnet import build
 from methods.pruning.admm import Admm
 from methods.pruning.codebook import fit, fittable, seed_positions
 from methods.pruning.factors import Factorised
+from methods.pruning.projection import budgets, keep_largest
 from methods.train import load_data
 from methods.training.course import Stopped
 from methods.training.loop import train
+from methods.training.losses import mixed_loss
 from methods.training.optim import optimizer
 from methods.training.resume import Resume
 from tests.specs import small, text
@@ -433,9 +435,9 @@ def test_settings_at_full_scale(dataset, shared, phases, tmp_path):
 def test_every_phase_hands_over_its_best_epoch_and_needs_its_parent(data):
     assert Atmc.hands_over == "best"
     for phase in ("sparse", "factorised", "quantised"):
-        with pytest.raises(UserError, match=f"phase '{phase}' starts from a run of phase '{RECIPE['phases'][phase]['parent']}'"):
+        with pytest.raises(UserError, match=f"phase '{phase}' of method 'atmc' starts from a run of phase '{RECIPE['phases'][phase]['parent']}'"):
             Atmc(spec_of(phase), data, device=CPU)
-    with pytest.raises(UserError, match="phase 'dense' starts from no other run"):
+    with pytest.raises(UserError, match="phase 'dense' of method 'atmc' starts from no other run"):
         Atmc(spec_of("dense"), data, device=CPU, parent={})
 
 

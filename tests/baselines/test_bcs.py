@@ -7,9 +7,10 @@ from math import sqrt
 import pytest
 import torch
 
-from baselines.bcs import RECIPE, Bcs, Connections, connect, requests, start_counts, start_densities, truncated_he
+from baselines.bcs import RECIPE, Bcs, start_counts, start_densities, truncated_he
 from methods.data.load import load
 from methods.networks.resnet import build
+from methods.pruning.connections import Connections, connect, requests
 from methods.training.loop import train
 from methods.training.resume import Resume
 from tests.specs import small

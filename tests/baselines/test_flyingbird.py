@@ -7,22 +7,12 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from baselines.flyingbird import (
-    Decision,
-    FlyingBird,
-    Masked,
-    death_rate,
-    decide,
-    grown_by_gradient,
-    grown_randomly,
-    is_update,
-    share,
-    survivors,
-)
+from baselines.flyingbird import Decision, FlyingBird, death_rate, decide, is_update, share
 from methods.core.allocation import erk_fractions, igq_fractions, start_counts
 from methods.core.errors import UserError
 from methods.data.load import load
 from methods.networks.resnet import build
+from methods.pruning.topology import Masked, grown_by_gradient, grown_randomly, survivors
 from methods.training.loop import train
 from methods.training.resume import Resume
 from tests.specs import small

@@ -97,6 +97,7 @@ def _method(part: Folder, facts: dict) -> Replay:
     batch, interval = x.shape[1], facts["quant_interval"]
     quantiser = {"bits": facts["bits"], "rho": facts["rho"], "interval": interval, "seeds": "random", "mask": "none", **LLOYD}
     spec = {
+        "method": "atmc",
         "phase": {2: "sparse", 3: "factorised", 4: "quantised"}[facts["phase"]],
         "seed": 0,
         "eps": f"{facts['eps_255']}/255",

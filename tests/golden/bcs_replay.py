@@ -15,6 +15,7 @@ from baselines import bcs
 from methods.core import architectures
 from methods.core.architectures import Conv
 from methods.networks.resnet import Block, build
+from methods.pruning.connections import requests
 from tests.golden.check import Check, rel
 from tests.golden.small_nets import Arrays, attacked_as, batch_of, declared, differ, doubles, largest, replayed, started_at
 
@@ -171,7 +172,7 @@ def sampler_steps(sampler: Sampler) -> list[Check]:
             maker.theta.data.copy_(recorded)
         checks.append(Check("active after the noise", differ(sampler.active(), row["active_after_noise"]), EXACT, at))
         before = {name: maker.theta.detach().clone() for name, maker in sampler.makers.items()}
-        wanted = bcs.requests(sizes, sampler.chances(sizes))
+        wanted = requests(sizes, sampler.chances(sizes))
         checks.append(Check("connections missing", abs(sum(wanted) - max(meta["K"] - sum(row["active_after_noise"]), 0)), EXACT, at))
         checks.append(Check("connections asked of each layer", differ(wanted, row["requested_per_layer"]), EXACT, at))
         method.rewire(torch.Generator())

@@ -10,11 +10,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from baselines.atmc import keep_largest
 from methods.networks.resnet import build
 from methods.pruning.codebook import fit, fittable
 from methods.pruning.factors import Factorised
 from methods.pruning.masks import global_mask
+from methods.pruning.projection import keep_largest
 from tests.golden.atmc_steps import LLOYD, steps
 from tests.golden.check import Check, rel
 from tests.golden.folders import Folder, unequal

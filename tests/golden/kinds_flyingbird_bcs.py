@@ -14,6 +14,7 @@ import torch
 
 from baselines import flyingbird
 from methods.core import allocation
+from methods.pruning import topology
 from tests.golden.bcs_replay import Sampler, sampler_steps, start_checks
 from tests.golden.check import Check, rel
 from tests.golden.flyingbird_steps import bird_steps, plus_chain
@@ -57,7 +58,7 @@ def first_masks(arrays: Arrays) -> list[Check]:
         for name, count in zip(layers, counts, strict=True):
             zeroed = arrays[f"d{keep}/zeroed_index_draw/{name}"]
             mask = torch.ones(weights[name].numel(), dtype=torch.bool).index_fill_(0, zeroed, False).view(weights[name].shape)
-            made = flyingbird.Masked(weights[name], mask)().detach()
+            made = topology.Masked(weights[name], mask)().detach()
             checks.append(Check("initial masks: active", abs(int(mask.sum()) - count), EXACT, name))
             checks.append(Check("initial masks", differ(mask, arrays[f"d{keep}/mask/{name}"]), EXACT, name))
             checks.append(Check("masked weights", differ(made, arrays[f"d{keep}/weight_out/{name}"]), EXACT, name))
@@ -85,12 +86,12 @@ def single_update(arrays: Arrays, case: str) -> list[Check]:
         checks.append(Check("decisions of an update", differ(list(decision), [meta["dst_prune"], meta["dst_growth"]]), EXACT, case))
     for layer in meta["layers"]:
         note, before = f"{case} {layer}", f"{case}/before"
-        maker = flyingbird.Masked(arrays[f"{before}/weight/{layer}"], arrays[f"{before}/mask/{layer}"].bool())
+        maker = topology.Masked(arrays[f"{before}/weight/{layer}"], arrays[f"{before}/mask/{layer}"].bool())
         maker.weight.grad = arrays[f"{before}/grad/{layer}"]
         memory = torch.optim.SGD(maker.parameters(), lr=0.1, momentum=0.9)
         memory.state[maker.weight]["momentum_buffer"] = arrays[f"{before}/momentum/{layer}"].clone()
         rate = meta["death_rate"][layer]
-        alive, wanted = flyingbird.survivors(maker.weight.detach(), maker.mask, rate, plus["prune"])
+        alive, wanted = topology.survivors(maker.weight.detach(), maker.mask, rate, plus["prune"])
         u = arrays[f"{case}/uniform_draw/{layer}"] if f"{case}/uniform_draw/{layer}" in arrays else torch.zeros(maker.mask.shape)
         maker.update(rate, **plus, u=u if meta["growth"] == "random" else None)
         maker.hold(memory)

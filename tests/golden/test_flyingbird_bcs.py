@@ -10,6 +10,7 @@ import torch
 
 from baselines import bcs, flyingbird
 from methods.core import allocation
+from methods.pruning import topology
 from methods.training.optim import SGDW
 from tests.golden import replay
 from tests.golden.check import Check
@@ -58,7 +59,7 @@ def survivors_at_least(weight, mask, rate, extra=0.0):
     return alive, active - int(base.sum())
 
 
-def regrow_all(weight, mask, rate, extra=0.0, *, right=flyingbird.survivors):
+def regrow_all(weight, mask, rate, extra=0.0, *, right=topology.survivors):
     """The extra deaths are regrown too."""
     alive, died = right(weight, mask, rate, extra)
     return alive, int(mask.sum() - alive.sum()) if died else 0
@@ -75,12 +76,12 @@ def signs_of_all(series, window, *, or_equal, right=flyingbird.share):
 
 BIRDS = [
     ("flyingbird_init.npz", allocation, "igq_fractions", exact_root, "igq: pruned fractions"),
-    ("flyingbird_update.npz", flyingbird, "survivors", survivors_at_least, "update: survivors"),
-    ("flyingbird_update.npz", flyingbird, "survivors", regrow_all, "update: regrowth target"),
-    ("flyingbird_update.npz", flyingbird, "ceil", int, "update: survivors"),
-    ("flyingbird_update.npz", flyingbird.Masked, "hold", hold_weights_only, "chain: momenta"),
+    ("flyingbird_update.npz", topology, "survivors", survivors_at_least, "update: survivors"),
+    ("flyingbird_update.npz", topology, "survivors", regrow_all, "update: regrowth target"),
+    ("flyingbird_update.npz", topology, "ceil", int, "update: survivors"),
+    ("flyingbird_update.npz", topology.Masked, "hold", hold_weights_only, "chain: momenta"),
     ("flyingbird_update.npz", flyingbird, "share", signs_of_all, "decision table: shares"),
-    ("flyingbird_train.npz", flyingbird.Masked, "hold", hold_weights_only, "momenta after the step"),
+    ("flyingbird_train.npz", topology.Masked, "hold", hold_weights_only, "momenta after the step"),
     ("flyingbird_train.npz", flyingbird, "is_update", lambda step, **_: step % 4 == 0, "masks"),
 ]
 
