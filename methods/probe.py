@@ -22,8 +22,8 @@ from methods.data.load import load
 from methods.runtime.device import device as chosen_device
 from methods.runtime.provenance import provenance
 from methods.train import run
-from methods.training.method import load_method
 from methods.training.optim import optimizer
+from methods.training.registry import load_method
 
 STEPS = 3  # of the attack
 PASSES = 2 * STEPS - 1 + 3  # forward or gradient passes of a training step

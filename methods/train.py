@@ -31,9 +31,9 @@ from methods.runtime.provenance import provenance
 from methods.runtime.stopwatch import Stopwatch
 from methods.training.course import Stopped
 from methods.training.loop import train
-from methods.training.method import load_method, load_recipe
 from methods.training.precision import require_units
 from methods.training.publish import finished, handed_over, publish, remove_halves
+from methods.training.registry import load_method, load_recipe
 from methods.training.resume import Resume
 
 

@@ -24,9 +24,10 @@ from methods.data.load import load_of
 from methods.distributed.world import ALONE
 from methods.runtime.device import device as chosen_device
 from methods.runtime.provenance import provenance
-from methods.training.method import Method, load_method, load_recipe
+from methods.training.method import Method
 from methods.training.optim import optimizer
 from methods.training.precision import require_units
+from methods.training.registry import load_method, load_recipe
 from methods.training.step import step
 
 METHODS = ("at", "binary_subnet")

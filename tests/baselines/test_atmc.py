@@ -435,7 +435,9 @@ def test_settings_at_full_scale(dataset, shared, phases, tmp_path):
 def test_every_phase_hands_over_its_best_epoch_and_needs_its_parent(data):
     assert Atmc.hands_over == "best"
     for phase in ("sparse", "factorised", "quantised"):
-        with pytest.raises(UserError, match=f"phase '{phase}' of method 'atmc' starts from a run of phase '{RECIPE['phases'][phase]['parent']}'"):
+        with pytest.raises(
+            UserError, match=f"phase '{phase}' of method 'atmc' starts from a run of phase '{RECIPE['phases'][phase]['parent']}'"
+        ):
             Atmc(spec_of(phase), data, device=CPU)
     with pytest.raises(UserError, match="phase 'dense' of method 'atmc' starts from no other run"):
         Atmc(spec_of("dense"), data, device=CPU, parent={})

@@ -12,7 +12,8 @@ from methods.data.load import load
 from methods.networks.resnet import Net
 from methods.training.course import Stopped
 from methods.training.loop import train
-from methods.training.method import Method, load_method
+from methods.training.method import Method
+from methods.training.registry import load_method
 from methods.training.resume import Resume
 from tests.specs import small
 from workflow.suite.planning import plan, recipes, resolve

@@ -42,8 +42,8 @@ MUTANTS = (
     loop("same-shuffle-every-epoch", "        epoch=epoch,\n", "        epoch=0,\n"),
     loop("never-augmented", "augment=method.augment", 'augment="none"'),
     loop("end-forgotten", "    course.outcome.end(method)\n", "", TIES),
-    step("validation-in-train-mode", "with mode(net, training):", "with mode(net, True):"),
-    step("training-in-eval-mode", "with mode(net, training):", "with mode(net, False):"),
+    step("validation-in-train-mode", "with mode(net, training), computed_in", "with mode(net, True), computed_in"),
+    step("training-in-eval-mode", "with mode(net, training), computed_in", "with mode(net, False), computed_in"),
     step("same-draws-every-epoch", 'method.draws("step", epoch, number, device', 'method.draws("step", 0, number, device'),
     step("same-draws-every-step", 'method.draws("step", epoch, number, device', 'method.draws("step", epoch, 0, device'),
     step("gradients-pile-up", "    method.optimizer.zero_grad(set_to_none=True)\n", ""),
@@ -97,6 +97,12 @@ MUTANTS = (
         "F.kl_div(F.log_softmax(clean, 1), F.log_softmax(adversarial, 1)",
     ),
     losses("divergence-not-a-mean", "return ce + beta / images * kl", "return ce + beta * kl"),
+    losses(
+        "halves-of-the-loss-swapped",
+        "loss = w_clean * clean_loss + (1 - w_clean) * loss",
+        "loss = (1 - w_clean) * clean_loss + w_clean * loss",
+        "tests/baselines/test_atmc.py",
+    ),
     losses("statistics-not-put-back", "n.running_var.data.copy_(var)", "n.running_var.data.copy_(n.running_var)"),
     declared("anything-is-binary", "    if actual == declared:\n        return\n", "    if declared:\n        return\n"),
     declared(

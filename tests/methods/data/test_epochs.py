@@ -11,7 +11,7 @@ from methods.data.load import load, load_of
 from methods.data.split import Batch, TensorSplit, generator
 from methods.training.course import Stopped
 from methods.training.loop import train
-from methods.training.method import load_method
+from methods.training.registry import load_method
 from methods.training.resume import Resume
 from tests.specs import small
 from workflow.suite.cost import work

@@ -15,7 +15,7 @@ from methods.data.size import halved, margin, shrunk
 from methods.data.split import generator
 from methods.evaluate import main as evaluate
 from methods.train import run
-from methods.training.method import load_method
+from methods.training.registry import load_method
 from tests.specs import small
 from workflow.suite.cost import work
 

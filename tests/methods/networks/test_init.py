@@ -12,7 +12,7 @@ from methods.core.signs import signs
 from methods.data.load import load
 from methods.networks import init
 from methods.networks.resnet import build
-from methods.training.method import load_method
+from methods.training.registry import load_method
 from tests.specs import small
 
 CPU = torch.device("cpu")

@@ -11,7 +11,7 @@ import torch
 from methods.data.load import load
 from methods.networks.resnet import Net, build
 from methods.training.loop import train
-from methods.training.method import load_method
+from methods.training.registry import load_method
 from methods.training.resume import Resume
 from tests.specs import small
 from workflow.suite.planning import recipes

@@ -4,7 +4,7 @@ import torch
 
 from methods.data.load import load
 from methods.training.loop import train
-from methods.training.method import load_method
+from methods.training.registry import load_method
 from methods.training.resume import Resume
 from methods.training.validation import validate
 from tests.specs import small

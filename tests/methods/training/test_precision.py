@@ -19,8 +19,9 @@ from methods.networks.resnet import Net
 from methods.train import main, run
 from methods.training import precision
 from methods.training.loop import train
-from methods.training.method import Method, load_method
+from methods.training.method import Method
 from methods.training.optim import optimizer
+from methods.training.registry import load_method
 from methods.training.resume import Resume
 from methods.training.step import step
 from methods.training.validation import validate
