@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.mutants import attacks, baselines, pruning, training
+from tests.mutants import attacks, baselines, evaluation, pruning, training
 
-MUTANTS = (*training.MUTANTS, *attacks.MUTANTS, *pruning.MUTANTS, *baselines.MUTANTS)
+MUTANTS = (*training.MUTANTS, *attacks.MUTANTS, *pruning.MUTANTS, *baselines.MUTANTS, *evaluation.MUTANTS)

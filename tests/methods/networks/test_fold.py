@@ -85,6 +85,27 @@ def test_batch_norms_that_cannot_be_folded_stay():
         assert torch.equal(flat(x), net(x))
 
 
+class SharedNorm(nn.Module):
+    """One batch norm behind two convolutions: folded into the first, it would be missing at the second."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second, self.norm = nn.Conv2d(3, 4, 3), nn.Conv2d(4, 4, 3), nn.BatchNorm2d(4)
+
+    def forward(self, x):
+        return self.norm(self.second(self.norm(self.first(x)).relu())).mean((2, 3))
+
+
+def test_a_norm_that_is_called_twice_stays():
+    torch.manual_seed(0)
+    net = stirred(SharedNorm())
+    flat = fold(net)
+    assert sum(isinstance(m, nn.BatchNorm2d) for m in flat.modules()) == 1
+    x = torch.rand(4, 3, 16, 16)
+    with torch.no_grad():
+        assert torch.equal(flat(x), net(x))
+
+
 def stirred_where_tracked(net: nn.Module) -> nn.Module:
     for norm in net.norms:
         if norm.track_running_stats:
