@@ -30,7 +30,8 @@ def test_no_change_passes(tmp_path):
         try:
             assert sealed.read(path) == same, f"byte {place}: only layout may change unnoticed"
         except UserError as error:
-            assert str(path) in str(error) and "is damaged" in str(error)
+            assert str(path) in str(error)
+            assert "is damaged" in str(error)
             with pytest.raises(UserError, match="is damaged"):
                 sealed.read(path)
     for cut in range(len(whole) - 1):

@@ -28,8 +28,11 @@ def edit(repository):
 def test_the_shipped_scales_and_suite_are_sound():
     assert set(config.names("scales")) >= {"demo", "lite", "paper"}
     loaded = {name: config.load_scale(name) for name in config.names("scales")}
-    assert loaded["paper"].comparable and not loaded["paper"].rewrite and not loaded["paper"].when
-    assert not loaded["demo"].comparable and not loaded["lite"].comparable
+    assert loaded["paper"].comparable
+    assert not loaded["paper"].rewrite
+    assert not loaded["paper"].when
+    assert not loaded["demo"].comparable
+    assert not loaded["lite"].comparable
     assert config.load_suite().scale == "demo"
 
 
@@ -81,6 +84,9 @@ def put(*path, value):
         (put("when", value=[[{"dataset": "cifar10"}, {"eps": "x"}]]), r"when\[0\].eps: 'x' is not allowed"),
         (put("data", "cifar10", value="mirror"), "data.cifar10: 'mirror' is not allowed; allowed: full, sample, stand-in"),
         (put("evaluate", "attack", value="autoattack"), "evaluate.attack: 'autoattack' is not allowed; allowed: standard"),
+        (put("evaluate", "attack", "apgd_itr", value=3), "evaluate: .*'apgd_itr'.*; allowed: .*apgd_iter"),
+        (put("evaluate", "attack", "attacks", value=["apgd-cee"]), "evaluate: .*apgd-cee.*; allowed: .*apgd-ce"),
+        (put("evaluate", "when", value=[[{}, {"attack": {"version": "custom", "tragets": 1}}]]), r"evaluate.when\[0\]: .*'tragets'"),
         (put("evaluate", "examples", value=0), "evaluate.examples: 0 is not allowed"),
         (put("evaluate", "shards", value=0), "evaluate.shards: 0 is not allowed; allowed: a value of type integer, at least 1"),
         (put("seeds", value=[]), "seeds"),

@@ -23,10 +23,13 @@ def small(repository):
 def test_every_cell_is_planned_or_says_why_not(small):
     cells = small.cells
     assert list(cells) == [f"small.{row}.{column}" for row in ("ref", "other", "ours", "later") for column in ("fp", "binary")]
-    assert cells["small.ours.fp"].not_applicable == "binary only" and not cells["small.ours.fp"].runs
+    assert cells["small.ours.fp"].not_applicable == "binary only"
+    assert not cells["small.ours.fp"].runs
     assert cells["small.later.fp"].unavailable == "method 'trades' is not implemented yet (no file baselines/trades.py)"
-    assert cells["small.ours.binary"].notes == ("a remark",) and cells["small.ref.fp"].notes == ()
-    assert cells["small.other.binary"].reported.value is None and cells["small.other.binary"].runs
+    assert cells["small.ours.binary"].notes == ("a remark",)
+    assert cells["small.ref.fp"].notes == ()
+    assert cells["small.other.binary"].reported.value is None
+    assert cells["small.other.binary"].runs
 
 
 def test_row_conditions_reach_the_run(small):
@@ -77,12 +80,17 @@ def test_one_evaluation_answers_all_that_is_asked_of_a_run():
     scale, run = config.load_scale("demo"), {"dataset": "cifar100"}
     both = plan.evaluation(run, scale, {"clean_acc", "robust_acc"})
     assert both == plan.evaluation(run, scale, {"robust_acc"})
-    assert both.spec["eps"] == "4/255" and both.spec["norm"] == "Linf" and "shards" not in both.spec
+    assert both.spec["eps"] == "4/255"
+    assert both.spec["norm"] == "Linf"
+    assert "shards" not in both.spec
     clean = plan.evaluation(run, scale, {"clean_acc"})
-    assert clean.spec["attack"] == "clean" and "eps" not in clean.spec and clean.id != both.id
+    assert clean.spec["attack"] == "clean"
+    assert "eps" not in clean.spec
+    assert clean.id != both.id
     more = dataclasses.replace(scale, evaluate={**scale.evaluate, "shards": 7})
     assert plan.evaluation(run, more, {"robust_acc"}).id == both.id, "how the work is cut is no part of an evaluation"
-    assert plan.evaluation(run, more, {"robust_acc"}).shards == 7 and plan.evaluation(run, more, {"clean_acc"}).shards == 1
+    assert plan.evaluation(run, more, {"robust_acc"}).shards == 7
+    assert plan.evaluation(run, more, {"clean_acc"}).shards == 1
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +115,8 @@ def test_clean_accuracy_of_robust_models_needs_no_second_evaluation(paper):
             assert paper.evaluations[run].spec["attack"] == "standard"
     for cell in paper.cells_of("vanilla"):
         for run in cell.runs:
-            assert paper.runs[run].spec["eps"] == 0 and paper.evaluations[run].spec["attack"] == "clean"
+            assert paper.runs[run].spec["eps"] == 0
+            assert paper.evaluations[run].spec["attack"] == "clean"
 
 
 def test_cells_without_a_run_are_those_that_cannot_have_one(paper):
@@ -125,7 +134,9 @@ def test_every_planned_run_is_sound(scale):
     seen = set()
     for run in planned.runs.values():
         check_run(run.spec, source=run.name)
-        assert run.id == spec.identity(run.spec) and run.name.endswith(f".{run.id}") and spec.canonical(run.spec) == run.text
+        assert run.id == spec.identity(run.spec)
+        assert run.name.endswith(f".{run.id}")
+        assert spec.canonical(run.spec) == run.text
         assert run.parent is None or run.parent in seen
         seen.add(run.name)
 

@@ -8,16 +8,16 @@ from workflow.suite.planning import config, recipes
 
 
 def test_recipes_are_found_and_read_without_import(repository):
-    found = recipes.load_all(repository)
-    assert sorted(found) == ["binary_subnet", "hydra"]
-    assert found["hydra"].phases["quantised"].parent == "sparse"
-    assert found["hydra"].phases["quantised"].run == {"train": {"lr": 0.01}}
-    assert found["binary_subnet"].when[0][1] == {"attack": {"step": 0.5}, "train": {"epochs": 100}}
+    methods = recipes.load_all(repository)
+    assert sorted(methods) == ["binary_subnet", "hydra"]
+    assert methods["hydra"].phases["quantised"].parent == "sparse"
+    assert methods["hydra"].phases["quantised"].run == {"train": {"lr": 0.01}}
+    assert methods["binary_subnet"].when[0][1] == {"attack": {"step": 0.5}, "train": {"epochs": 100}}
 
 
 def test_every_recipe_of_the_project_is_sound():
-    found = recipes.load_all(config.ROOT)
-    assert {"binary_subnet", "at"} <= set(found)
+    methods = recipes.load_all(config.ROOT)
+    assert {"binary_subnet", "at"} <= set(methods)
 
 
 def change(recipe, **keys):

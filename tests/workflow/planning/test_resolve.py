@@ -15,12 +15,12 @@ CIFAR = {"dataset": "cifar10", "precision": "binary"}
 
 @pytest.fixture
 def run(repository):
-    found = recipes.load_all(repository)
+    methods = recipes.load_all(repository)
 
     def resolved(method, cell, scale=PAPER, phase=None, seed=1234):
-        return resolve.resolve(found[method], cell, scale=scale, seed=seed, root=Path("none"), phase=phase)
+        return resolve.resolve(methods[method], cell, scale=scale, seed=seed, root=Path("none"), phase=phase)
 
-    resolved.recipes = found
+    resolved.recipes = methods
     return resolved
 
 
@@ -72,11 +72,13 @@ def test_phase_is_the_last_or_what_a_condition_picks(run):
 def test_a_phase_has_its_settings_and_forgets_what_it_ignores(run):
     cell = {"dataset": "cifar10", "precision": "fp", "arch": "rn18", "p": 0.1}
     dense, sparse = run("hydra", cell, phase="dense"), run("hydra", cell, phase="sparse")
-    assert "sparsity" not in dense and "p" not in dense
+    assert "sparsity" not in dense
+    assert "p" not in dense
     assert dense == run("hydra", {**cell, "p": 1.0}, phase="dense")
     assert (dense["train"]["epochs"], sparse["train"]["epochs"]) == (100, 20)
     assert (dense["phase"], sparse["phase"]) == ("dense", "sparse")
-    assert sparse["options"] == {"seen": True} and "options" not in dense
+    assert sparse["options"] == {"seen": True}
+    assert "options" not in dense
     with pytest.raises(UserError, match="no phase is called 'final'; allowed: dense, sparse, quantised"):
         run("hydra", cell, phase="final")
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from methods.core import eval_spec
 from methods.core.errors import UserError
 from methods.core.run_check import check_condition, check_keys, check_value
 from workflow.suite.planning import schema
@@ -130,3 +131,10 @@ def _check_scale(scale: Scale) -> None:
     for kind, pairs in (("when", scale.when), ("evaluate.when", scale.evaluate.get("when", ()))):
         for number, (condition, _) in enumerate(pairs):
             check_condition(condition, source=source, at=f"{kind}[{number}]")
+    base = {key: value for key, value in scale.evaluate.items() if key not in ("when", "shards")}
+    changes = [({}, {}), *scale.evaluate.get("when", ())]
+    for number, (_, change) in enumerate(changes):
+        try:
+            eval_spec.parse({**base, **{key: value for key, value in change.items() if key != "shards"}})
+        except UserError as error:
+            raise UserError(f"{source}: evaluate{f'.when[{number - 1}]' if number else ''}: {error}") from None
