@@ -33,8 +33,8 @@ PLAN = clear(plan.load, SUITE.scale, data_root=SUITE.data_root, seeds=SUITE.seed
 
 # Jobs of a cluster parse this file too; they are not to look after the folder.
 if workflow.is_main_process:
-    workflow.execute = snakemake_patch.around(
-        workflow, PLAN, logger=logger, failure=WorkflowError
+    workflow.execute = clear(
+        snakemake_patch.around, workflow, PLAN, logger=logger, failure=WorkflowError
     )
 
 os.environ.update(

@@ -1,17 +1,28 @@
-"""Starting Snakemake in a folder in any state: after a killed one, with damaged files, on a full disk.
+"""The one patch of Snakemake: what stands between its decision to run and its look at which files are there.
 
-Snakemake has no hook between "this will really run" and "which files are there", so its own call that stands there is wrapped.
+What it does. `workflow.execute`, which Snakemake calls once when all settings are known, is replaced on the workflow object by a function
+that first refuses folders that cannot be written to, forgives the locks and marks of a killed Snakemake (`leftovers`), marks results whose
+checksums are wrong as not made (`damage`), and afterwards tells a full disk from other failures. Then it calls the original.
+
+Why a patch. All of this has to come before the DAG of jobs is built, since the DAG decides by files and marks what to make, and only where
+something will really run: a dry run must not touch anything. Snakefiles are read before Snakemake knows whether it is a dry run;
+`onstart:` comes after the DAG; plugins (executor, scheduler, logger) see jobs, which is later still.
+
+What it relies on is listed in `relied_on` and checked at every start, so that another Snakemake is refused with a clear message; tests
+look at Snakemake's source for the rest.
 """
 
 import errno
 import functools
+import inspect
 import logging
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from workflow.suite.jobs import damage, leftovers
+from methods.core.errors import UserError
+from workflow.suite.jobs import damage, leftovers, places
 from workflow.suite.planning.plan import Plan
 
 LITTLE = 512  # MB; with less room than this, the failure of a job may come from the disk
@@ -19,6 +30,11 @@ LITTLE = 512  # MB; with less room than this, the failure of a job may come from
 
 def around(workflow: Any, plan: Plan, *, logger: logging.Logger, failure: type[Exception]) -> Callable[..., Any]:
     """`workflow.execute` of Snakemake, with all of that seen to; `failure` is Snakemake's exception that is printed as one message."""
+    if missing := list(relied_on(workflow)):
+        raise UserError(
+            f"this Snakemake is not the one that workflow/suite/jobs/snakemake_patch.py was written for: {'; '.join(missing)}."
+            " Install the version of requirements.txt, or bring the patch up to date"
+        )
     execute, folder = workflow.execute, Path()
     logging.raiseExceptions = False  # a log that cannot be written should not drown what is said on the terminal
 
@@ -40,10 +56,13 @@ def around(workflow: Any, plan: Plan, *, logger: logging.Logger, failure: type[E
             workflow.dag_settings.force_incomplete = True
             return go()
         try:
+            places.check(folder, plan.scale.name)
             with leftovers.at_work(folder, clean) as alone:
                 if alone:  # then what is marked as being made is not: as --rerun-incomplete
                     workflow.dag_settings.force_incomplete = True
                 return go()
+        except UserError as error:
+            raise failure(str(error)) from None
         except OSError as error:
             raise failure(about_the_disk(folder, error) or str(error)) from None
         except failure as error:
@@ -52,6 +71,20 @@ def around(workflow: Any, plan: Plan, *, logger: logging.Logger, failure: type[E
             raise
 
     return wrapped
+
+
+def relied_on(workflow: Any) -> Iterator[str]:
+    """What is not as the patch needs it, of Snakemake's workflow object."""
+    execute = getattr(workflow, "execute", None)
+    if not callable(execute):
+        yield "Workflow.execute is gone"
+    elif "executor_plugin" not in inspect.signature(execute).parameters:
+        yield "Workflow.execute is not given executor_plugin"
+    settings = getattr(workflow, "dag_settings", None)
+    if settings is not None and not hasattr(settings, "force_incomplete"):  # none where nothing can run, as under --lint
+        yield "Workflow.dag_settings.force_incomplete (--rerun-incomplete) is gone"
+    if not hasattr(workflow, "is_main_process"):
+        yield "Workflow.is_main_process is gone"
 
 
 def about_the_disk(folder: Path, error: Exception) -> str | None:
