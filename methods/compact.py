@@ -166,7 +166,7 @@ def load_picture(path: Path, side: int) -> Tensor:
     except (OSError, ValueError, Image.DecompressionBombError) as error:
         raise UserError(f"{path}: cannot be read as an image ({error})") from None
     if image.size != (side, side):
-        bleed = 16 / 256 if side > 64 else 0.0  # on each side, of ImageNet's test images: 224 of 256 pixels remain
+        bleed = 16 / 256 if side >= 64 else 0.0  # on each side, of ImageNet's test images: 224 of 256 pixels remain
         image = ImageOps.fit(image, (side, side), Image.Resampling.BILINEAR, bleed)
         print(f"note: {path} was cut and resized to {side} x {side} pixels", file=sys.stderr)
     pixels = torch.frombuffer(bytearray(image.tobytes()), dtype=torch.uint8)
