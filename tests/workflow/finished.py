@@ -9,7 +9,7 @@ import torch
 
 from methods.core import paths, sealed
 from methods.core.run_spec import identity
-from methods.networks.compact import packed_size
+from methods.networks.compact.writer import Unfit, encode
 from methods.networks.model_file import save_model
 from methods.networks.resnet import build
 from methods.training.network import weight_report
@@ -68,9 +68,17 @@ def train(plan: Plan, run: str, folder: Path, *, epochs: int = 3) -> None:
     history = "\n".join(lines) + "\n"
     (folder / paths.history(run)).write_text(history)
     manifest = {"model_sha256": digest, "report": report, "spec": spec, "epochs": epochs, "provenance": {"source": "0" * 16}}
-    manifest["bytes"] = packed_size(net, spec)
+    manifest["bytes"] = pack(net, spec, folder / paths.compact(run))
     manifest["history_sha256"] = hashlib.sha256(history.encode()).hexdigest()
     sealed.write(folder / paths.train_manifest(run), manifest)
+
+
+def pack(net: torch.nn.Module, spec: dict, path: Path) -> int | None:
+    """The compact file, and its size; none of a dense network. (Not read again, as training does: that would take most of the time.)"""
+    try:
+        return path.write_bytes(encode(net, spec))
+    except Unfit:
+        return None
 
 
 def evaluate(plan: Plan, run: str, folder: Path, *, n: int = 64, hits: int | None = None) -> None:

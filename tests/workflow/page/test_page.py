@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from methods.core import paths
+from methods.core import paths, sealed
 from methods.core.errors import UserError
 from tests.workflow import finished
 from tests.workflow.page.browser import Browser
@@ -79,7 +79,7 @@ def test_the_file_is_well_formed_and_refers_to_nothing_outside(text):
     assert not re.search(r"(?:https?:)?//[a-z]", re.sub(r"base64,[^\"]*", "", text)), "no address of a network"
 
 
-def test_every_cell_has_its_detail(demo, text):
+def test_every_cell_has_its_detail(demo, folder, text):
     behind = json.loads(re.search(r'<script type="application/json" id="details">(.*?)</script>', text)[1])
     assert list(behind) == list(demo.cells)
     assert set(re.findall(r'data-address="([^"]+)"', text)) == set(demo.cells)
@@ -87,6 +87,8 @@ def test_every_cell_has_its_detail(demo, text):
     run = demo.cells[OURS].runs[0]
     assert lines["Run, seed 1234"] == [demo.runs[run].id] and lines["Paper"] == ["45.06 %, bold"] and lines["Status"] == ["done"]
     assert lines["Logs"][0] == paths.log("train", run) and lines["Files"][0] == paths.run_folder(run)
+    packed = sealed.read(folder / paths.train_manifest(run))["bytes"]
+    assert lines["Network"] == [f"{packed:,} bytes", paths.compact(run)]
     assert lines["Verdict"][0].startswith("stale: "), "what the comparison says stands here as well"
     skipped = {label: entries[0]["text"] for label, entries in behind["main_comparison.ours.cifar10-fp"]["lines"]}
     assert skipped == {"Status": "not applicable", "Paper": "a dash", "Why": "the method trains binary weights only"}

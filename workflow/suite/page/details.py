@@ -61,6 +61,8 @@ def lines(item: Measured, shelf: Shelf, verdict: Verdict | None) -> list[Line]:
     for seed, run in zip(plan.seeds_of(cell), cell.runs, strict=True):
         chosen = plan.evaluations[run]
         found.append((f"Run, seed {seed}", [plan.runs[run].id]))
+        if (network := shelf.folder / paths.compact(run)).is_file():
+            found.append(("Network", [f"{network.stat().st_size:,} bytes", shelf.entry(paths.compact(run))]))
         found.append(("Files", [shelf.entry(path) for path in (paths.run_folder(run), paths.evaluation(run, chosen.id))]))
         found.append(("Logs", [shelf.entry(path) for path in (paths.log("train", run), *evaluation_logs(plan, run))]))
     return [(label, [entry if isinstance(entry, dict) else {"text": entry} for entry in entries]) for label, entries in found]
