@@ -8,7 +8,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 from methods.core.errors import UserError
 
@@ -18,6 +18,8 @@ ID_LENGTH = 12
 
 def normalise(value: Any) -> Any:
     """The same data with `None` entries of mappings dropped, integral floats as ints and tuples as lists."""
+    if isinstance(value, str | int):  # first, because most are: asking for a Mapping is slow, and planning asks often
+        return value
     if isinstance(value, Mapping):
         return {str(key): normalise(item) for key, item in value.items() if item is not None}
     if isinstance(value, list | tuple):
@@ -88,16 +90,20 @@ def merge(base: Mapping[str, Any], *overrides: Mapping[str, Any]) -> Spec:
     A sub-mapping that names something else (`attack: {name: ...}`) replaces the earlier one, because the step size of
     one attack means nothing to another.
     """
-    merged = {key: merge(value) if isinstance(value, Mapping) else value for key, value in base.items()}
+    merged = {key: merge(value) if _is_mapping(value) else value for key, value in base.items()}
     for override in overrides:
         for key, value in override.items():
             old = merged.get(key)
-            if isinstance(value, Mapping):
-                kept = old if isinstance(old, Mapping) and value.get("name", old.get("name")) == old.get("name") else {}
+            if _is_mapping(value):
+                kept = old if _is_mapping(old) and value.get("name", old.get("name")) == old.get("name") else {}
                 merged[key] = merge(kept, value)
             else:
                 merged[key] = value
     return merged
+
+
+def _is_mapping(value: Any) -> TypeGuard[Mapping[str, Any]]:
+    return type(value) is dict or (not isinstance(value, str | int | float) and isinstance(value, Mapping))
 
 
 def matches(condition: Mapping[str, Any], spec: Mapping[str, Any]) -> bool:

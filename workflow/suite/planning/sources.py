@@ -18,7 +18,7 @@ def present(dataset: str, source: str, root: Path) -> bool:
 def choose(sources: str | list[str], dataset: str, root: Path) -> str:
     """The first source that is at hand; the last one where none is (its rule then fetches it or says what is missing)."""
     options = [sources] if isinstance(sources, str) else sources
-    return next((source for source in options if present(dataset, source, root)), options[-1])
+    return next((source for source in options[:-1] if present(dataset, source, root)), options[-1])
 
 
 def steps(spec: Mapping[str, Any]) -> int | None:
