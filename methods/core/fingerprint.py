@@ -2,7 +2,8 @@
 
 What is counted, by place on disk and not by what a process has imported, so that every way to start a training agrees:
 
-- whole rooms: data, networks, pruning, attacks and sparse, then training or evaluation, whichever made the number;
+- whole rooms: data, networks, pruning, attacks and sparse, then training or evaluation, whichever made the number; but not networks/compact,
+  which stores finished networks exactly, or not at all;
 - of core: allocation (how many weights a layer keeps), architectures (the shapes that networks are built from), datasets (normalisation,
   classes, splits), radius (the size of attacks) and signs (of frozen weights); for evaluations also eval_spec (the attacks and their
   settings) and eval_result (how blocks become accuracies). The rest of core names, writes, reads or checks, and can fail a run but not
@@ -35,6 +36,7 @@ SHARED = (
 )
 TRAINING = ("methods/training", "methods/distributed/world.py", "methods/distributed/synced_norm.py")
 EVALUATION = ("methods/evaluation", "methods/core/eval_spec.py", "methods/core/eval_result.py")
+STORAGE = "methods/networks/compact"
 LISTS = (".txt", ".json")
 
 
@@ -110,7 +112,7 @@ def _of_methods(path: Path) -> bool:
 def _files(root: Path, *lists: tuple[str, ...]) -> Iterator[Path]:
     for place in (root / name for names in lists for name in names):
         if place.is_dir():
-            yield from _within(place)
+            yield from (path for path in _within(place) if root / STORAGE not in path.parents)
         elif place.is_file():
             yield place
 

@@ -20,7 +20,7 @@ PLUMBING = {
     *(f"methods/{command}.py" for command in ("train", "evaluate")),
     *(f"methods/core/{module}.py" for module in CORE),
     *(f"methods/distributed/{module}.py" for module in ("__init__", "launch", "torchrun")),
-    *(path.relative_to(ROOT).as_posix() for path in (ROOT / "methods/runtime").glob("*.py")),
+    *(path.relative_to(ROOT).as_posix() for room in ("runtime", "networks/compact") for path in (ROOT / "methods" / room).glob("*.py")),
     "baselines/__init__.py",
 }
 
@@ -49,6 +49,7 @@ def edit(root, name):
         "methods/core/run_spec.py",
         "methods/__init__.py",
         "methods/bench/train.py",
+        "methods/networks/compact/mask.py",
     ],
 )
 def test_plumbing_makes_nothing_stale(checkout, name):
