@@ -2,8 +2,8 @@
 
 What is counted, by place on disk and not by what a process has imported, so that every way to start a training agrees:
 
-- whole rooms: data, networks, pruning, attacks and sparse, then training or evaluation, whichever made the number; but not networks/compact,
-  which stores finished networks exactly, or not at all;
+- whole rooms: data, networks, pruning, attacks and sparse, then training or evaluation, whichever made the number; but not
+  networks/compact, which stores finished networks exactly, or not at all;
 - of core: allocation (how many weights a layer keeps), architectures (the shapes that networks are built from), datasets (normalisation,
   classes, splits), radius (the size of attacks) and signs (of frozen weights); for evaluations also eval_spec (the attacks and their
   settings) and eval_result (how blocks become accuracies). The rest of core names, writes, reads or checks, and can fail a run but not
