@@ -23,6 +23,8 @@ mutants: $(VENV)/ready
 lint: $(VENV)/ready
 	ruff check .
 	ruff format --check .
+	mypy
+	lint-imports
 	snakefmt --check Snakefile workflow
 	snakemake --lint
 

@@ -99,7 +99,8 @@ def main(arguments: list[str] | None = None) -> int:
         if min(options.repeats, options.threads) < 1:
             raise UserError(f"--repeats {options.repeats} --threads {options.threads}: both are at least 1")
         torch.set_num_threads(options.threads)
-        device, points = chosen_device(), []
+        device = chosen_device()
+        points: list[dict[str, Any]] = []
         for arch, width, batch in POINTS[device.type]:
             seconds = step_seconds(spec_of(arch, width, batch), device, options.repeats)
             point = {"dataset": "cifar10", "arch": arch, "width": width, "batch": batch, "passes": PASSES, "seconds": seconds}

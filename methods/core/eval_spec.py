@@ -112,10 +112,11 @@ class EvalSpec:
 def parse(value: str | Mapping[str, Any]) -> EvalSpec:
     """An EvalSpec from JSON text or from a mapping; every problem is a UserError that names the key."""
     if isinstance(value, str):
+        text = value
         try:
-            value = json.loads(value)
+            value = json.loads(text)
         except json.JSONDecodeError as error:
-            raise UserError(f"the evaluation spec is not JSON ({error}): {value[:200]}") from error
+            raise UserError(f"the evaluation spec is not JSON ({error}): {text[:200]}") from error
     if not isinstance(value, Mapping):
         raise UserError(f"the evaluation spec must be an object with the keys {_list(_keys())}, not {value!r}")
     _known(value, _keys(), "evaluation")

@@ -5,6 +5,8 @@ Forward and backward equal those of one process up to rounding, for parts of any
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
@@ -31,7 +33,7 @@ def statistics(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 class _Normalise(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float) -> tuple[Tensor, Tensor, Tensor]:
+    def forward(ctx: Any, x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float) -> tuple[Tensor, Tensor, Tensor]:
         """The normalised part, and the mean and unbiased variance of the whole batch."""
         mean, var, total = statistics(x)
         ctx.save_for_backward(x, weight, mean.to(x.dtype), (var + eps).rsqrt().to(x.dtype), total)
@@ -40,7 +42,7 @@ class _Normalise(torch.autograd.Function):
         return F.batch_norm(x, mean.to(x.dtype), var.to(x.dtype), weight, bias, False, 0.0, eps), mean, unbiased
 
     @staticmethod
-    def backward(ctx, grad: Tensor, *_: Tensor) -> tuple[Tensor, Tensor | None, Tensor | None, None]:
+    def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor, Tensor | None, Tensor | None, None]:
         x, weight, mean, inverse, total = ctx.saved_tensors
         centred = x - mean.view(1, -1, 1, 1)
         own = torch.stack([grad.sum(AXES), (grad * centred).sum(AXES)])
@@ -56,6 +58,11 @@ class _Normalise(torch.autograd.Function):
 
 class SyncedNorm(nn.BatchNorm2d):
     """In train mode over all processes; in eval mode any batch norm."""
+
+    running_mean: Tensor
+    running_var: Tensor
+    num_batches_tracked: Tensor
+    momentum: float
 
     def forward(self, x: Tensor) -> Tensor:
         if not self.training:

@@ -61,8 +61,8 @@ class Heartbeat:
     def _write(self, done: int, now: float) -> None:
         if self.path is None:
             return
-        value = {"epochs": self.epochs, "steps": self.steps, "done": done, "begun": self.begun, "started": self.started, "updated": now}
-        value |= {"pid": os.getpid(), "host": platform.node()}
+        counts = {"epochs": self.epochs, "steps": self.steps, "done": done, "begun": self.begun}
+        value = {**counts, "started": self.started, "updated": now, "pid": os.getpid(), "host": platform.node()}
         temporary = self.path.with_name(f".{self.path.name}")  # one name: the state folder is locked by this process
         with contextlib.suppress(OSError):  # a full disk will be heard of when something that matters is saved
             temporary.write_text(json.dumps(value))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from typing import TextIO
 
 from methods.core.durations import span
@@ -19,7 +20,7 @@ class Progress:
     that this process has computed (blocks taken over from an earlier run say nothing about speed).
     """
 
-    def __init__(self, total: int, stream: TextIO | None = sys.stderr, *, passes: int = 0, clock=time.monotonic):
+    def __init__(self, total: int, stream: TextIO | None = sys.stderr, *, passes: int = 0, clock: Callable[[], float] = time.monotonic):
         self.total, self.stream, self.passes, self.clock = total, stream, passes, clock
         self.finished = self.robust = 0  # examples
         self.measured, self.seconds = 0, 0.0  # examples of the blocks computed here, and their time

@@ -18,7 +18,8 @@ def find(plan: Plan, folder: Path) -> Iterator[tuple[str, str]]:
     """(file that has to be made anew, what is wrong) for all damage among the results of a plan."""
     awaited = {run.parent for run in plan.runs.values() if not (folder / paths.train_manifest(run.name)).is_file()}
     for run in plan.runs:
-        checks = {paths.train_manifest(run): partial(_check_training, plan, run, folder, awaited=run in awaited)}
+        checks: dict[str, Callable[[], object]] = {}
+        checks[paths.train_manifest(run)] = partial(_check_training, plan, run, folder, awaited=run in awaited)
         checks |= {name: partial(sealed.read, folder / name) for name in evaluations(plan, run)}
         for name, check in checks.items():
             try:

@@ -11,7 +11,7 @@ from workflow.suite.planning.plan import Plan
 
 
 def lines(plan: Plan, run: str, folder: Path) -> Iterator[str]:
-    """Of the training and of each finished part of the evaluation; nothing where nothing is finished."""
+    """Of the training and of each finished shard of the evaluation; nothing where nothing is finished."""
     trained = _read(folder / paths.train_manifest(run))
     if trained.get("provenance"):
         made = trained["provenance"]
@@ -24,12 +24,13 @@ def lines(plan: Plan, run: str, folder: Path) -> Iterator[str]:
         if trained.get("best_epoch") is not None:  # counted from 0 in the file
             label = trained.get("data", {}).get("label", "unknown data")
             yield f"  best epoch {trained['best_epoch'] + 1} of {trained.get('epochs')}, on {label}"
-    chosen = plan.evaluations.get(run)
-    for k in range(1, chosen.shards + 1 if chosen else 1):
+    if (chosen := plan.evaluations.get(run)) is None:
+        return
+    for k in range(1, chosen.shards + 1):
         shard = _read(folder / paths.shard(run, chosen.id, k, chosen.shards))
         if made := shard.get("provenance"):
             seconds = sum(block.get("seconds", 0) for block in shard.get("blocks", ()))
-            yield f"evaluated, part {k} of {chosen.shards}: {_hardware(made)}, {span(seconds)}"
+            yield f"evaluated, shard {k} of {chosen.shards}: {_hardware(made)}, {span(seconds)}"
             yield f"  code: {_code(made)}"
 
 
