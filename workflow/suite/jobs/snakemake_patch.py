@@ -2,7 +2,8 @@
 
 What it does. `workflow.execute`, which Snakemake calls once when all settings are known, is replaced on the workflow object by a function
 that first refuses folders that cannot be written to, forgives the locks and marks of a killed Snakemake (`leftovers`), marks results whose
-checksums are wrong as not made (`damage`), and afterwards tells a full disk from other failures. Then it calls the original.
+checksums are wrong as not made (`damage`), puts the time stamps of a clone in order (`times`), and afterwards tells a full disk from other
+failures. Then it calls the original.
 
 Why a patch. All of this has to come before the DAG of jobs is built, since the DAG decides by files and marks what to make, and only where
 something will really run: a dry run must not touch anything. Snakefiles are read before Snakemake knows whether it is a dry run;
@@ -22,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from methods.core.errors import UserError
-from workflow.suite.jobs import damage, leftovers, places
+from workflow.suite.jobs import damage, leftovers, places, times
 from workflow.suite.planning.plan import Plan
 
 LITTLE = 512  # MB; with less room than this, the failure of a job may come from the disk
@@ -45,6 +46,7 @@ def around(workflow: Any, plan: Plan, *, logger: logging.Logger, failure: type[E
         for name, message in damaged.items():
             logger.warning(message)
             leftovers.unfinished(folder, name)
+        times.repair(plan, folder)
 
     @functools.wraps(execute)
     def wrapped(*arguments: Any, executor_plugin: Any, **keywords: Any) -> Any:
