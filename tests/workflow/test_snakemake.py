@@ -90,7 +90,7 @@ def test_one_row_asks_for_its_own_runs_only(snakemake):
         (["all_tables", "--config", "colour=red"], "workflow/config/suite.yaml: unknown key 'colour'; allowed: allow_cpu"),
         (["reports/demo/foo.md"], "workflow/config/tables: no table is called 'foo'; allowed: sp_ratio, bn_ablation"),
         (["reports/demo/rows/vanilla.foo.md"], "workflow/config/tables/vanilla.yaml: no row is called 'foo'; allowed: at"),
-        (["reports/paper/vanilla.md"], "add --config scale=paper (allowed: demo, lite, paper)"),
+        (["reports/paper/vanilla.md"], "add --config scale=paper (allowed: demo, lite, paper, paper_bf16)"),
         (["results/runs/at.0123456789ab/train.json"], "no Run is called 'at.0123456789ab' at scale 'demo'"),
     ],
 )
