@@ -87,7 +87,7 @@ class BinarySubnet(Method):
             makers = list(self.realisation.makers.values())
             masks = global_mask([maker.scores.detach().abs() for maker in makers], self.budget)
             for maker, mask in zip(makers, masks, strict=True):
-                maker.kept = int(mask.sum())
+                maker.kept = mask
         super().push()
 
 

@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from methods.data.size import margin
+from methods.data.transfer import sent
 
 AREA = (0.08, 1.0)  # RandomResizedCrop: share of the area kept ...
 RATIO = (3 / 4, 4 / 3)  # ... and aspect ratio, log-uniform; the usual ImageNet values
@@ -22,8 +23,8 @@ def crop_flip(images: Tensor, generator: torch.Generator) -> Tensor:
     """
     count, channels, height, width = images.shape
     pad = margin(height)
-    down, right = torch.randint(0, 2 * pad + 1, (2, count), generator=generator).to(images.device)
-    flip = torch.randint(0, 2, (count,), generator=generator).bool().to(images.device)
+    down, right = sent(torch.randint(0, 2 * pad + 1, (2, count), generator=generator), images.device)
+    flip = sent(torch.randint(0, 2, (count,), generator=generator).bool(), images.device)
     rows = down[:, None] + torch.arange(height, device=images.device)
     across = torch.arange(width, device=images.device)
     columns = right[:, None] + torch.where(flip[:, None], across.flip(0), across)
@@ -50,7 +51,7 @@ def resized_crop_flip(images: Tensor, generator: torch.Generator) -> Tensor:
     matrix = torch.zeros(count, 2, 3)
     matrix[:, 0, 0], matrix[:, 0, 2] = wide * flip, (2 * right - 1) * (1 - wide)
     matrix[:, 1, 1], matrix[:, 1, 2] = tall, (2 * down - 1) * (1 - tall)
-    grid = F.affine_grid(matrix.to(images.device), list(images.shape), align_corners=False)
+    grid = F.affine_grid(sent(matrix, images.device), list(images.shape), align_corners=False)
     sampled = F.grid_sample(images.float(), grid, padding_mode="border", align_corners=False)
     return sampled.round().clamp(0, 255).to(torch.uint8)
 

@@ -17,6 +17,7 @@ from torch.utils.data import DataLoader, Dataset
 from methods.core.errors import UserError
 from methods.data.split import Batch, Pool, Split, generator, unit, within
 from methods.data.torchvision_shim import torchvision
+from methods.data.transfer import sent
 
 WNIDS = tuple((Path(__file__).parent / "imagenet100_wnids.txt").read_text().split())
 SUFFIXES = {".jpeg", ".jpg", ".png", ".bmp", ".webp"}
@@ -101,7 +102,7 @@ class FolderSplit(Split):
         )
         for index, images in zip(own, loader, strict=True):
             x = unit(_readable(images).to(device, non_blocking=True))
-            yield Batch(x, self.labels[index].to(device), index.to(device))
+            yield Batch(x, sent(self.labels[index], device), sent(index, device))
 
 
 class _Photographs(Dataset):

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from methods.data.augment import AUGMENTS
+from methods.data.transfer import sent
 
 
 class Batch(NamedTuple):
@@ -131,8 +132,7 @@ class TensorSplit(Split):
     ) -> Iterator[Batch]:
         images, (seed, epoch) = self.images(device), stream
         for number, index in chunks:
-            y = self.labels[index].to(device)
-            index = index.to(device)
+            y, index = sent(self.labels[index], device), sent(index, device)
             x = images[index]
             if augment != "none":
                 x = AUGMENTS[augment](x, generator(seed, "augment", epoch, number))

@@ -15,11 +15,11 @@ from methods.pruning.masks import top_mask
 
 
 class _Mask(torch.autograd.Function):
-    """Mask of the largest scores; its gradient passes unchanged to every score, kept or pruned (edge-popup)."""
+    """Mask of the largest scores, so many or those of a mask; its gradient passes unchanged to every score, kept or pruned (edge-popup)."""
 
     @staticmethod
-    def forward(ctx, score: Tensor, kept: int) -> Tensor:
-        return top_mask(score, kept).to(score.dtype)
+    def forward(ctx, score: Tensor, kept: int | Tensor) -> Tensor:
+        return (top_mask(score, kept) if isinstance(kept, int) else kept).to(score.dtype)
 
     @staticmethod
     def backward(ctx, grad: Tensor) -> tuple[Tensor, None]:
@@ -38,8 +38,9 @@ class _Sign(torch.autograd.Function):
         return grad
 
 
-def select(scores: Tensor, kept: int) -> Tensor:
-    """0/1 mask of the `kept` largest |scores|. Ranking is by absolute value: the paper says highest, its code takes magnitudes."""
+def select(scores: Tensor, kept: int | Tensor) -> Tensor:
+    """0/1 mask of the `kept` largest |scores|, or of those that a mask names. Ranking is by absolute value: the paper says highest, its
+    code takes magnitudes."""
     return _Mask.apply(scores.abs(), kept)
 
 
@@ -51,8 +52,11 @@ def sign(latent: Tensor) -> Tensor:
 class Scored(nn.Module):
     """weight * mask(|scores|): the weight may be frozen (edge-popup, HYDRA's search) or trained under a fixed mask (HYDRA's finetune).
 
-    `binary` puts sign(weight) in place of the weight, which is then BinaryConnect's latent.
+    `binary` puts sign(weight) in place of the weight, which is then BinaryConnect's latent. `kept` is a number of weights, or a mask where
+    the number follows from the scores of all layers: a number would have to be waited for.
     """
+
+    kept: int | Tensor
 
     def __init__(self, weight: Tensor, scores: Tensor, kept: int, *, train: str, binary: bool = False):
         super().__init__()
