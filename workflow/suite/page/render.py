@@ -31,7 +31,7 @@ def write(plan: Plan, folder: Path = Path()) -> Path:
 
 def page(plan: Plan, folder: Path, *, made_by: str) -> str:
     """The whole page; it refers to nothing outside itself but the files of results and logs that it links to."""
-    verdicts = sheets.verdicts(plan, folder)
+    verdicts = sheets.cell_verdicts(plan, folder)
     shown = [tables.results(plan, name, folder, verdicts) for name in plan.tables]
     cells = [cell for table in shown for row in table["rows"] for cell in row["cells"]]
     look = Environment(loader=FileSystemLoader(ASSETS), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)

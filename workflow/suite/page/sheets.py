@@ -12,8 +12,7 @@ from markupsafe import Markup, escape
 from methods.core import paths
 from workflow.suite.page.details import Verdict
 from workflow.suite.paper import closed_tables
-from workflow.suite.paper.claims import evidence
-from workflow.suite.paper.claims.evidence import VERDICTS
+from workflow.suite.paper.claims import evidence, verdicts
 from workflow.suite.planning.plan import Plan
 from workflow.suite.results import compare
 from workflow.suite.tables import inert
@@ -57,7 +56,7 @@ def differences(plan: Plan, folder: Path) -> Sheet | None:
     return _sheet("diff", "Differences", [summary, emphasis(compare.RULE)], lines, marked=("verdict",))
 
 
-def verdicts(plan: Plan, folder: Path) -> dict[str, Verdict]:
+def cell_verdicts(plan: Plan, folder: Path) -> dict[str, Verdict]:
     """Cell -> what the comparison says of it."""
     lines = read(folder / paths.diff(plan.scale.name, "csv")) or []
     return {f"{line['table']}.{line['row']}.{line['column']}": Verdict(word=line["verdict"], why=line["why"]) for line in lines}
@@ -68,8 +67,10 @@ def claims(plan: Plan, folder: Path) -> Sheet | None:
     lines = read(folder / paths.claims(plan.scale.name, "csv"))
     if lines is None:
         return None
-    texts = [f"On {whose} numbers: {_counted(line[key] for line in lines)}." for key, whose in (("paper", "the paper's"), ("ours", "our"))]
-    texts.append("; ".join(f"{word}: {text}" for word, text in VERDICTS.items()) + ".")
+    texts = []
+    for key, whose, words in (("paper", "the paper's", verdicts.PAPER), ("ours", "our", verdicts.OURS)):
+        meanings = "; ".join(f"{word}: {text}" for word, text in words.items())
+        texts.append(f"On {whose} numbers: {_counted(line[key] for line in lines)}. {meanings}.")
     return _sheet("claims", "Claims", texts, lines, marked=("paper", "ours"))
 
 

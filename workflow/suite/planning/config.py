@@ -33,7 +33,8 @@ class Suite:
 @dataclass(frozen=True, kw_only=True)
 class Scale:
     """A rewriting of the paper's Runs to a budget; `rewrite` comes before the conditional `when`; `warm` starts jobs from
-    one process that has torch loaded, which pays where a job takes seconds."""
+    one process that has torch loaded, which pays where a job takes seconds. Of a scale that is not `comparable`, `orderings` says that
+    which of two numbers is higher may be looked at all the same."""
 
     name: str
     path: Path
@@ -42,6 +43,7 @@ class Scale:
     seeds: tuple[int, ...]
     require_gpu: bool
     warm: bool
+    orderings: bool = False
     data: Mapping[str, Any]
     evaluate: Mapping[str, Any]
     rewrite: Mapping[str, Any] = field(default_factory=dict)
@@ -82,6 +84,7 @@ def load_scale(name: str, folder: Path = CONFIG) -> Scale:
         seeds=tuple(values["seeds"]),
         require_gpu=values["require_gpu"],
         warm=values["warm"],
+        orderings=values.get("orderings", False),
         data=values["data"],
         evaluate=values["evaluate"],
         rewrite=values.get("rewrite", {}),

@@ -3,7 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from workflow.suite.paper.claims.condition import Condition, Fact
 from workflow.suite.paper.claims.evidence import Evidence, NoVerdict
+from workflow.suite.paper.claims.verdicts import Judgement
 
 READINGS = {
     "as stated": "the natural meaning of the sentence",
@@ -12,7 +14,7 @@ READINGS = {
     "vague": "a word that needs a threshold, which is ours",
     "cross-check": "a test of the same statement with another table",
 }
-Finding = tuple[bool, str]  # whether it holds, and the numbers behind that
+Finding = tuple[Condition | bool, str]  # what has to hold (or whether it does), and the numbers behind that
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,21 +28,16 @@ class Claim:
     rule: str
     test: Callable[[Evidence], Finding]
 
-    def judge(self, evidence: Evidence) -> "Judgement":
-        """TRUE or FALSE, or why there is no verdict."""
+    def judge(self, evidence: Evidence) -> Judgement:
+        """A verdict, or why there is none."""
         try:
-            holds, numbers = self.test(evidence)
+            condition, numbers = self.test(evidence)
         except NoVerdict as reason:
             return Judgement(verdict=reason.verdict, numbers=str(reason))
-        return Judgement(verdict="TRUE" if holds else "FALSE", numbers=numbers)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Judgement:
-    """A verdict, one of VERDICTS, and the numbers behind it."""
-
-    verdict: str
-    numbers: str
+        except KeyError as key:  # a row or column that its table no longer has
+            reason = evidence.lacks("number", f"no cell for {key}")
+            return Judgement(verdict=reason.verdict, numbers=str(reason))
+        return evidence.decide(condition if isinstance(condition, Condition) else Fact(bool(condition)), numbers)
 
 
 def claim(id: str, where: str, text: str, rule: str, *, reading: str = "as stated") -> Callable[[Callable[[Evidence], Finding]], Claim]:

@@ -1,7 +1,13 @@
 """Claims about what one change does: LBN, the exponent p, TRADES instead of AT."""
 
+from collections.abc import Callable
+
+import pandas as pd
+
+from workflow.suite.paper.claims.amount import Amount
 from workflow.suite.paper.claims.claim import Claim, Finding, claim
-from workflow.suite.paper.claims.evidence import Evidence, NoVerdict
+from workflow.suite.paper.claims.condition import Condition, MoreThan, above, every, not_below
+from workflow.suite.paper.claims.evidence import Evidence
 from workflow.suite.paper.claims.select import COMPARABLE, COMPLETE, MAIN, ROBUST, counted, effects, signed, within
 from workflow.suite.results.names import OURS
 
@@ -10,8 +16,22 @@ SPECIAL = ("RST", *OURS)
 
 def lbn(e: Evidence, tables=ROBUST, **equal: object):
     """Effects of LBN on the baselines."""
-    found = effects(e, tables, of="lbn", on=True, off=False, **equal)
-    return found[[name.split("/")[0] not in OURS for name in found.index]]
+    changes = effects(e, tables, of="lbn", on=True, off=False, **equal)
+    return changes[[name.split("/")[0] not in OURS for name in changes.index]]
+
+
+def in_every(changes: pd.Series, condition: Callable[[Amount], Condition]) -> Finding:
+    """The condition holds of every change."""
+    conditions, text = counted(changes, map(condition, changes))
+    return every(conditions), text
+
+
+def falls(change: Amount) -> Condition:
+    return above(-change)
+
+
+def no_gain(change: Amount) -> Condition:
+    return not_below(-change)
 
 
 def others(e: Evidence) -> list[str]:
@@ -21,49 +41,45 @@ def others(e: Evidence) -> list[str]:
 
 @claim("C35", "4.2", "LBN improves no baseline but RST", "no pair of robust cells that differ in LBN alone improves")
 def lbn_improves_none(e: Evidence) -> Finding:
-    found = lbn(e, method=others(e)).sort_values(ascending=False, kind="stable")
-    better = found[found > 0]
-    return better.empty, f"{len(better)} of {len(found)} pairs improve" + ("" if better.empty else f": {signed(better, 6)}")
+    changes = lbn(e, method=others(e)).sort_values(ascending=False, kind="stable")
+    better = changes[[change > 0 for change in changes]]
+    text = f"{len(better)} of {len(changes)} pairs improve" + ("" if better.empty else f": {signed(better, 6)}")
+    return every(map(no_gain, changes)), text
 
 
 @claim("C36", "4.2", "LBN hurts full-precision baselines", "every full-precision pair is lower with LBN, RST aside")
 def lbn_hurts_fp(e: Evidence) -> Finding:
-    found = lbn(e, method=others(e), precision="fp")
-    return counted(found, found < 0)
+    return in_every(lbn(e, method=others(e), precision="fp"), falls)
 
 
 @claim(
     "C37", "D.2.2", "LBN does not improve full-precision baselines of the complete table", "every full-precision pair is lower, RST aside"
 )
 def lbn_hurts_fp_complete(e: Evidence) -> Finding:
-    found = lbn(e, [COMPLETE], method=others(e), precision="fp")
-    return counted(found, found < 0)
+    return in_every(lbn(e, [COMPLETE], method=others(e), precision="fp"), falls)
 
 
 @claim("C38", "D.2.2", "LBN mostly helps binary FlyingBird(+), BCS and HYDRA", "more than half of the pairs of the complete table improve")
 def lbn_helps_binary(e: Evidence) -> Finding:
-    found = lbn(e, [COMPLETE], method=["FlyingBird", "FlyingBird+", "BCS", "HYDRA"], precision="binary")
-    better = found > 0
-    return bool(better.mean() > 0.5), counted(found, better)[1]
+    changes = lbn(e, [COMPLETE], method=["FlyingBird", "FlyingBird+", "BCS", "HYDRA"], precision="binary")
+    conditions, text = counted(changes, map(above, changes))
+    return MoreThan(len(changes) / 2, tuple(conditions)), text
 
 
 @claim("C39", "D.2.2", "LBN may not help binary ATMC", "no pair of the complete table improves", reading="vague")
 def lbn_useless_for_atmc(e: Evidence) -> Finding:
-    found = lbn(e, [COMPLETE], method="ATMC", precision="binary")
-    return counted(found, found <= 0)
+    return in_every(lbn(e, [COMPLETE], method="ATMC", precision="binary"), no_gain)
 
 
 @claim("C40", "4.2", "LBN improves RST, which is why it was added", "every pair of RST in the robust tables improves")
 def lbn_improves_rst(e: Evidence) -> Finding:
-    found = effects(e, ROBUST, of="lbn", on=True, off=False, method="RST")
-    return counted(found, found > 0)
+    return in_every(effects(e, ROBUST, of="lbn", on=True, off=False, method="RST"), above)
 
 
 def adaptive(id: str, where: str, text: str, rule: str, tables: tuple[str, ...], off: object, **equal: object) -> Claim:
     @claim(id, where, text, f"{rule}: p = 0.1 is above {'global pruning' if off == 'global' else f'p = {off}'}")
     def test(e: Evidence) -> Finding:
-        found = effects(e, tables, of="p", on=0.1, off=off, **equal)
-        return counted(found, found > 0)
+        return in_every(effects(e, tables, of="p", on=0.1, off=off, **equal), above)
 
     return test
 
@@ -99,10 +115,13 @@ on_cifar100 = adaptive(
 
 @claim("C46", "4.2", "The p chosen on CIFAR10 serves ImageNet100", "p = 0.1 is above every other p that was run there")
 def on_imagenet100(e: Evidence) -> Finding:
-    found = e.numbers(method=list(OURS), group="ImageNet100", metric="robust_acc").groupby("p")["value"].max()
-    if len(found) < 2:
-        raise NoVerdict("NOT-IN-TABLES", f"only p = {', '.join(map(str, found.index))}")
-    return bool((found.drop(0.1) < found[0.1]).all()), ", ".join(f"p={p} {value:.2f}" for p, value in found.items())
+    best: dict[float, Amount] = {}
+    for line in e.numbers(method=list(OURS), group="ImageNet100", metric="robust_acc").itertuples():
+        best[line.p] = max(best.get(line.p, line.amount), line.amount)
+    if len(best) < 2 or 0.1 not in best:
+        raise e.lacks("number", f"only p = {', '.join(map(str, best))}")
+    higher = [above(best[0.1], value) for p, value in best.items() if p != 0.1]
+    return every(higher), ", ".join(f"p={p} {value:.2f}" for p, value in sorted(best.items()))
 
 
 def trades(e: Evidence, precision: str):
@@ -119,11 +138,10 @@ def trades(e: Evidence, precision: str):
 )
 def trades_competes(e: Evidence) -> Finding:
     gain = trades(e, "fp")
-    holds, limit = within(-gain)
-    return holds, f"{counted(gain, gain >= -COMPARABLE)[1]}; {limit}"
+    near, limit = within(-gain)
+    return near, f"{counted(gain, (not_below(change, -COMPARABLE) for change in gain))[1]}; {limit}"
 
 
 @claim("C60", "D.2.2", "TRADES degrades with binary weights", "below AT in every binary cell of the complete table")
 def trades_degrades(e: Evidence) -> Finding:
-    found = trades(e, "binary")
-    return counted(found, found < 0)
+    return in_every(trades(e, "binary"), falls)

@@ -2,14 +2,13 @@
 
 import csv
 import io
-from collections import Counter
 from collections.abc import Mapping
 
 from tabulate import tabulate
 
-from workflow.suite.paper.claims import catalogue
-from workflow.suite.paper.claims.claim import READINGS, Judgement
-from workflow.suite.paper.claims.evidence import VERDICTS
+from workflow.suite.paper.claims import catalogue, verdicts
+from workflow.suite.paper.claims.claim import READINGS
+from workflow.suite.paper.claims.verdicts import Judgement
 from workflow.suite.planning.plan import Plan
 from workflow.suite.tables import caption, inert
 
@@ -19,16 +18,14 @@ Judgements = Mapping[str, Judgement]
 
 def markdown(plan: Plan, paper: Judgements, ours: Judgements, *, made_by: str) -> str:
     """reports/<scale>/claims.md."""
-    fixed = catalogue.fixed()
-    both = [id for id in paper if id not in fixed and {paper[id].verdict, ours[id].verdict} <= {"TRUE", "FALSE"}]
-    agree = sum(paper[id].verdict == ours[id].verdict for id in both)
+    both = [(paper[id].verdict, ours[id].verdict) for id in paper if {paper[id].verdict, ours[id].verdict} <= verdicts.DECIDED]
+    agree = sum(pair in verdicts.SAME for pair in both)
     about = [
         f"**{caption.comparability(plan)}**",
-        f"The paper's own numbers: {counted(paper)}.",
-        f"Ours: {counted(ours)}. Of {len(both)} claims about results that both decide, {agree} come out alike; {len(fixed)}"
-        " claims about formulas do not depend on results.",
-        "A verdict compares numbers as they are and does not"
-        " weigh their intervals: where few images or one seed stand behind ours, a small lead means little.",
+        f"The paper's own numbers: {verdicts.counts(paper, verdicts.PAPER)}.",
+        f"Ours: {verdicts.counts(ours, verdicts.OURS)}. Of {len(both)} claims about results that both decide, {agree} come out alike.",
+        "The paper's numbers are compared as they are printed. Ours are tested image by image (exact McNemar for two numbers of one seed,"
+        " else Student's t), and Holm's correction covers all comparisons of a claim. With one seed nothing is known of other trainings.",
     ]
     lines = [
         [
@@ -48,7 +45,8 @@ def markdown(plan: Plan, paper: Judgements, ours: Judgements, *, made_by: str) -
         f"# The paper's claims, tested; scale {plan.scale.name}",
         "\n".join(f"- {line}" for line in about),
         tabulate(lines, heads, tablefmt="pipe", disable_numparse=True),
-        "Verdicts: " + "; ".join(f"**{name}** {text}" for name, text in VERDICTS.items()) + ".",
+        "On the paper's numbers: " + "; ".join(f"**{name}** {text}" for name, text in verdicts.PAPER.items()) + ".",
+        "On ours: " + "; ".join(f"**{name}** {text}" for name, text in verdicts.OURS.items()) + ".",
         "Readings: " + "; ".join(f"*{name}* is {text}" for name, text in READINGS.items()) + ".",
     ]
     return "\n\n".join([*parts, f"*{made_by}*"]) + "\n"
@@ -64,9 +62,3 @@ def sheet(paper: Judgements, ours: Judgements) -> str:
         entry |= {"paper": paper[item.id].verdict, "paper_numbers": paper[item.id].numbers}
         writer.writerow(inert.csv_entries(entry | {"ours": ours[item.id].verdict, "our_numbers": ours[item.id].numbers}))
     return text.getvalue()
-
-
-def counted(found: Judgements) -> str:
-    """How many claims have each verdict."""
-    seen = Counter(item.verdict for item in found.values())
-    return ", ".join(f"{seen[verdict]} {verdict}" for verdict in VERDICTS if seen[verdict])

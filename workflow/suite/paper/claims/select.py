@@ -4,7 +4,9 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from workflow.suite.paper.claims.evidence import Evidence, NoVerdict
+from workflow.suite.paper.claims.amount import Amount
+from workflow.suite.paper.claims.condition import Condition, above, every, not_below
+from workflow.suite.paper.claims.evidence import Evidence
 from workflow.suite.results import names
 from workflow.suite.results.names import OURS
 
@@ -15,27 +17,28 @@ DATASETS = ("CIFAR10", "CIFAR100", "ImageNet100")
 SETTINGS = (*((MAIN, dataset) for dataset in DATASETS), (OTHER_NETS, "RN18"), (OTHER_NETS, "RN50"))
 # Points within which we read "comparable", "competitive" and "on par", everywhere; 10 000 test images tell 1.4 points apart at best.
 COMPARABLE = 2.0
+Finding = tuple[Condition, str]
 
 
-def ours(e: Evidence, table: str, group: str, *, fast: bool = False) -> float:
+def ours(e: Evidence, table: str, group: str, *, fast: bool = False) -> Amount:
     """Our method at p = 0.1; where both variants are one printed cell, that cell."""
-    found = e.numbers(table=table, group=group, precision="binary", p=0.1, method=list(OURS)).set_index("method")["value"]
-    if found.empty:
-        raise NoVerdict("NOT-IN-TABLES", f"{table} has no number of ours for {group}")
-    return float(found.get(OURS[fast], found.iloc[-1]))
+    mine = e.numbers(table=table, group=group, precision="binary", p=0.1, method=list(OURS)).set_index("method")["amount"]
+    if mine.empty:
+        raise e.lacks("number", f"{table} has no number of ours for {group}")
+    return mine.get(OURS[fast], mine.iloc[-1])
 
 
 def rivals(e: Evidence, table: str, group: str, precision: str, *, section: str | None = None) -> pd.Series:
     """The other methods' numbers of a column by "method/network", best first; `section` narrows them to compressed or reference rows."""
     wanted = {"table": table, "group": group, "precision": precision} | ({"section": section} if section else {})
-    found = e.numbers(**wanted)
-    found = found[~found["method"].isin(OURS)].sort_values("value", ascending=False, kind="stable")
-    if found.empty:
-        raise NoVerdict("NOT-IN-TABLES", f"{table} has no rivals for {group}, {precision}")
-    return pd.Series(found["value"].to_numpy(), index=(found["method"] + "/" + found["network"]).to_list())
+    others = e.numbers(**wanted)
+    others = others[~others["method"].isin(OURS)].sort_values("value", ascending=False, kind="stable")
+    if others.empty:
+        raise e.lacks("number", f"{table} has no rivals for {group}, {precision}")
+    return pd.Series(others["amount"].to_numpy(), index=(others["method"] + "/" + others["network"]).to_list(), dtype=object)
 
 
-def versus(name: str, mine: float, others: pd.Series) -> str:
+def versus(name: str, mine: Amount, others: pd.Series) -> str:
     """Our number against the best other one, in words."""
     sign = " (lower)" if mine < others.iloc[0] else ""
     return f"{name} {mine:.2f} vs {others.iloc[0]:.2f} {others.index[0]}{sign}"
@@ -43,23 +46,30 @@ def versus(name: str, mine: float, others: pd.Series) -> str:
 
 def beats(
     e: Evidence, places: Iterable[tuple[str, str]], precision: str, *, section: str | None = None, fast: bool = False
-) -> list[tuple[float, str]]:
-    """Our margin over the best rival in each (table, group), with words."""
-    found = []
+) -> list[tuple[list[Amount], str]]:
+    """Our margins over every rival in each (table, group), the smallest first, with words about the best rival."""
+    results = []
     for table, group in places:
         mine, others = ours(e, table, group, fast=fast), rivals(e, table, group, precision, section=section)
-        found.append((mine - others.iloc[0], versus(group, mine, others)))
-    return found
+        results.append(([mine - other for other in others], versus(group, mine, others)))
+    return results
 
 
-def within(gaps: Iterable[float]) -> tuple[bool, str]:
-    """Whether no gap is wider than COMPARABLE, and from how many points on that would be so: the threshold is ours, not the paper's."""
-    widest = max(0.0, *gaps)
-    return widest <= COMPARABLE, f"holds from {widest:.2f} points on"
+def ahead(places: Iterable[tuple[list[Amount], str]]) -> Finding:
+    """Ahead of every rival in every place."""
+    places = list(places)
+    return every(above(margin) for margins, _ in places for margin in margins), words(places)
 
 
-def words(found: Iterable[tuple[float, str]]) -> str:
-    return "; ".join(text for _, text in found)
+def within(gaps: Iterable[Amount]) -> Finding:
+    """No gap is wider than COMPARABLE; and from how many points on that would be so: the threshold is ours, not the paper's."""
+    gaps = list(gaps)
+    widest = max(0.0, *map(float, gaps))
+    return every(not_below(COMPARABLE, gap) for gap in gaps), f"holds from {widest:.2f} points on"
+
+
+def words(places: Iterable[tuple[object, str]]) -> str:
+    return "; ".join(text for _, text in places)
 
 
 def effects(e: Evidence, tables: Iterable[str], *, of: str, on: object, off: object, **equal: object) -> pd.Series:
@@ -68,17 +78,18 @@ def effects(e: Evidence, tables: Iterable[str], *, of: str, on: object, off: obj
     `of` is the setting that differs, `on` and `off` its two values; the index reads method/network/group/precision.
     """
     same = [key for key in ("method", "arch", "lbn", "p", "group", "precision") if key != of]
-    pairs: dict[tuple, float] = {}
+    pairs: dict[tuple, Amount] = {}
     for table in tables:
-        found = e.numbers(table=table, **equal)
-        found = found.assign(**{key: found[key].astype(object).where(found[key].notna(), "-") for key in same})
-        without = found[found[of] == off].set_index(same)["value"]
-        for key, value in found[found[of] == on].set_index(same)["value"].items():
-            if key in without.index:
-                pairs.setdefault(key, float(value - without[key]))
+        lines = e.numbers(table=table, **equal)
+        lines = lines.assign(**{key: lines[key].astype(object).where(lines[key].notna(), "-") for key in same})
+        without = lines[lines[of] == off].set_index(same)["amount"].to_dict()
+        for key, amount in lines[lines[of] == on].set_index(same)["amount"].items():
+            if key in without:
+                pairs.setdefault(key, amount - without[key])
     if not pairs:
-        raise NoVerdict("NOT-IN-TABLES", "no two rows differ in that alone")
-    return pd.Series(list(pairs.values()), index=["/".join(map(str, _named(dict(zip(same, key, strict=True))))) for key in pairs])
+        raise e.lacks("number", "no two rows differ in that alone")
+    index = ["/".join(map(str, _named(dict(zip(same, key, strict=True))))) for key in pairs]
+    return pd.Series(list(pairs.values()), index=index, dtype=object)
 
 
 def _named(key: dict[str, object]) -> list[object]:
@@ -89,13 +100,15 @@ def _named(key: dict[str, object]) -> list[object]:
     return [*method, network, *([] if p == "-" else [f"p={p}"]), *group, key["precision"]]
 
 
-def signed(found: pd.Series, limit: int = 8) -> str:
+def signed(changes: pd.Series, limit: int = 8) -> str:
     """Differences with their signs."""
-    parts = [f"{name} {value:+.2f}" for name, value in found.items()]
+    parts = [f"{name} {value:+.2f}" for name, value in changes.items()]
     return "; ".join(parts[:limit]) + (f"; and {len(parts) - limit} more" if len(parts) > limit else "")
 
 
-def counted(found: pd.Series, holds: pd.Series) -> tuple[bool, str]:
-    """A verdict of "in every pair", with the exceptions."""
-    text = f"{int(holds.sum())} of {len(found)}"
-    return bool(holds.all()), text if holds.all() else f"{text}; exceptions {signed(found[~holds])}"
+def counted(changes: pd.Series, conditions: Iterable[Condition]) -> tuple[list[Condition], str]:
+    """Conditions, one per change; and how many hold of the numbers as they are, with the exceptions."""
+    conditions = list(conditions)
+    holds = [bool(condition.answer(lambda leaf: leaf.plain)) for condition in conditions]
+    text = f"{sum(holds)} of {len(holds)}"
+    return conditions, text if all(holds) else f"{text}; exceptions {signed(changes[[not held for held in holds]])}"
