@@ -21,15 +21,14 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from methods.core.errors import UserError
 from methods.data.load import Data
 from methods.data.split import Batch
 from methods.networks.resnet import Net
-from methods.pruning.admm import Admm
+from methods.pruning.admm import Admm, update_due
 from methods.pruning.codebook import seed_positions
 from methods.pruning.factors import Factorised
 from methods.pruning.projection import compressed_layers, groups, keep_largest
-from methods.training.declared import Counts
+from methods.training.declared import Counts, check_bits, check_levels, check_stored
 from methods.training.losses import mixed_loss
 from methods.training.method import Method
 from methods.training.phases import check_phase
@@ -50,7 +49,7 @@ RECIPE = {
         "init": {"weights": "default"},
         # The official PGD: steps of 1.25 eps / 7. It asks for a random start, but the line that should add the noise drops its result.
         "attack": {"name": "pgd", "steps": 7, "step": 0.17857142857142858, "start": "none", "pick": "last", "bn": "train"},
-        "validate": {"steps": 7, "step": 0.17857142857142858},  # official: the training attack selects (there on the test set)
+        "validate": {"steps": 7, "step": 0.17857142857142858, "start": "none", "pick": "last"},  # the training attack selects, as there
         "train": {
             "optimizer": "sgd",
             "lr": 0.05,
@@ -68,13 +67,12 @@ RECIPE = {
         [{"precision": "fp"}, {"phase": "factorised"}],
         [{"precision": "binary"}, {"phase": "quantised"}],
         [{"dataset": "cifar100"}, {"normalize": True, "train": {"batch": 256}, "options": {"w_clean": 0}}],
-        # Nothing official here. The paper says 50 epochs per phase and its fast attack; the milestones are scaled, batch and loss chosen.
         [
             {"dataset": "imagenet100"},
             {
                 "normalize": True,
                 "attack": {"name": "fgsm_atta", "step": 0.5},
-                "validate": {"steps": 10, "step": 0.25},
+                "validate": {"steps": 10, "step": 0.25, "start": None, "pick": None},
                 "train": {"epochs": 50, "batch": 256},
             },
         ],
@@ -112,14 +110,33 @@ RECIPE = {
                         "seeds": "random",  # official; sign_aware avoids that half of the 1-bit codebooks have values of one sign only
                         "iterations": 20,
                         "tolerance": 1e-4,
-                        # Official: none. A tensor too sparse to be fitted would then be deployed unquantised. all: Z is as sparse as W.
-                        "mask": "unfitted",
+                        "mask": "unfitted",  # official: none; all: Z is as sparse as W
                     },
                 },
             },
         },
     },
     "in_steps": ["options.quantiser.interval"],
+    "deviations": [
+        [
+            "epochs",
+            "200, 200, 200, 150; the paper: 400 unless specified",
+            "200, 200, 200, 150",
+            "baselines keep their settings, says the paper",
+        ],
+        [
+            "training attack",
+            "7 steps, no random start; the paper: 10 iterations",
+            "7 steps, no random start",
+            "baselines keep their settings, says the paper",
+        ],
+        ["selection", "on test images", "on held-out training images", "the paper selects on those"],
+        ["normalisation on CIFAR-100", "CIFAR-10's constants", "its own", "batch norm undoes all but borders of it"],
+        ["budgets by layer", "none", "the paper's counts, shared by the factors of a layer", "the paper's rows p = 0.1 and 1.0"],
+        ["tensors too sparse to fit", "deployed unquantised", "zero where W is; 'quantiser.mask: none' is official", "else not binary"],
+        ["short epochs", "Z is never updated", "updated at the last batch", "what is deployed is always quantised"],
+        ["ImageNet-100", "none", "FGSM+ATTA, 50 epochs a phase, scaled milestones, batch 256", "the paper's attack and epochs"],
+    ],
 }
 
 
@@ -175,13 +192,8 @@ class Atmc(Method):
             self.admm.update(lambda name, weight, values: self.seeds(name, weight, values, draws))
 
     def update_due(self, step: int) -> bool:
-        """Whether the batch that made this step (1, 2, ...) updates Z: each `interval`-th of an epoch, never its first.
-
-        An epoch that is too short for the interval updates at its last batch, so that what is deployed is always quantised.
-        """
-        batches = self.epoch_steps
-        batch = (step - 1) % batches
-        return batches == 1 or (batch > 0 and batch % min(self.interval, batches - 1) == 0)
+        """Whether the batch that made this step (1, 2, ...) updates Z."""
+        return update_due((step - 1) % self.epoch_steps, self.epoch_steps, self.interval)
 
     def seeds(self, name: str, weight: Tensor, values: Tensor, draws: torch.Generator) -> Tensor:
         """Flat positions of the entries of one tensor that its codebook starts from."""
@@ -194,8 +206,7 @@ class Atmc(Method):
             return self.net
         self.deployed.load_state_dict(self.net.state_dict())
         for layer, conv in self.deployed.convs():
-            parts = {name: self.admm.z[f"{layer}.{name}"] for name in self.layers[layer]}
-            maker = self.realisation.makers.get(layer)
+            parts, maker = {name: self.admm.z[f"{layer}.{name}"] for name in self.layers[layer]}, self.realisation.makers.get(layer)
             conv.weight.copy_(functional_call(maker, parts, ()) if maker is not None else parts["weight"])
         return self.deployed
 
@@ -206,11 +217,8 @@ class Atmc(Method):
     def check_start(self) -> None:
         if self.admm is None:
             super().check_start()
-        elif (self.spec["precision"] == "binary") != (self.admm.levels == 2):
-            raise UserError(
-                f"the run declares 'precision: {self.spec['precision']}', but 'options.quantiser.bits' gives {self.admm.levels} values to"
-                " each stored tensor; binary is 1 bit, anything else fp"
-            )
+        else:
+            check_bits(self.spec, self.admm.levels)
 
     def check_declared(self, tensors: dict[str, Tensor], report: dict[str, Any]) -> None:
         """Precision and sparsity as ATMC means them: two values per stored tensor, k entries of W over all of them.
@@ -219,20 +227,17 @@ class Atmc(Method):
         """
         if self.admm is None:
             super().check_declared(tensors, report)
-        elif self.options["quantiser"]["mask"] != "none" and (most := max(report["distinct_values_z"])) > self.admm.levels:
-            raise UserError(f"the run declares {self.admm.levels} values per stored tensor ('quantiser.bits'), but one has {most}")
-        if self.groups and report["nonzero_w"] > report["k"]:
-            raise UserError(
-                f"the run declares 'sparsity: {self.spec['sparsity']}', that is {report['k']} stored entries, but has {report['nonzero_w']}"
-            )
+        elif self.admm.mask != "none":
+            check_levels(report["distinct_values_z"], self.admm.levels)
+        if self.groups:
+            check_stored(self.spec, report["nonzero_w"], report["k"])
 
     def report(self) -> dict[str, Any]:
-        found = super().report()
+        report, tensors = super().report(), self.compressed().values()
         if self.groups:
-            tensors = self.compressed().values()
-            found |= {"k": sum(kept for _, kept in self.groups), "stored_entries": sum(t.numel() for t in tensors)}
-            found["nonzero_w"] = sum(int(t.count_nonzero()) for t in tensors)
-        return found | (self.admm.report() if self.admm is not None else {})
+            report |= {"k": sum(kept for _, kept in self.groups), "stored_entries": sum(t.numel() for t in tensors)}
+            report["nonzero_w"] = sum(int(t.count_nonzero()) for t in tensors)
+        return report | (self.admm.report() if self.admm is not None else {})
 
     def extra_state(self) -> dict[str, Any]:
         return self.admm.state() if self.admm is not None else {}

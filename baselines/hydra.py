@@ -91,6 +91,7 @@ RECIPE = {
             },
         ],
         [{"dataset": "imagenet100", "phase": "prune"}, {"train": {"epochs": 10}}],
+        [{"precision": "binary"}, {"init": {"weights": "kaiming_normal"}}],  # BinaryConnect's latents
         # A plain adversarial-training variant can be asked for: the paper's attacker.
         [
             {"attack.name": "pgd"},
@@ -101,6 +102,19 @@ RECIPE = {
         ],
         [{"attack.name": "fgsm_atta"}, {"options": {"beta": None}}],
         [{"eps": 0}, {"options": {"beta": None}}],
+    ],
+    "deviations": [
+        ["epochs", "100, 20, 100; the paper: 400 unless specified", "100, 20, 100", "baselines keep their settings, says the paper"],
+        ["further images", "500 000 pseudo-labelled ones", "none", "the paper does not mention them; no other baseline has them"],
+        ["radius and step", "0.031 and 0.0078", "8/255 and 2/255, half on CIFAR-100", "the paper's"],
+        ["kept weights", "one rate for all layers", "adaptive counts; 'p: 1.0' is one rate", "the paper's rows"],
+        ["selection", "on test images", "on held-out training images, by the paper's PGD", "the paper selects on those"],
+        ["divergence", "of probabilities", "of their logarithms", "equal, and its gradient is no NaN where one underflows"],
+        ["last batch norm in the search", "1-d norms stay frozen", "trained like the others", "official networks have none"],
+        ["binary network", "none; the paper: as binary AT", "latents by Adam, scores by SGD", "scores are no BinaryConnect weights"],
+        ["batch of the binary network", "512, as binary AT has", "128, as in full precision", "as many steps as the other phases"],
+        ["ties of binary scores", "none", "a relative jitter of 1e-6", "latents clamped at +-1 are equal; position would decide"],
+        ["ImageNet-100", "free adversarial training", "FGSM+ATTA with cross-entropy; 50, 10, 50 epochs", "the paper's attack and epochs"],
     ],
 }
 HANDS_OVER = ("last", "best")

@@ -66,6 +66,39 @@ RECIPE = {
             },
         ],
     ],
+    "deviations": [
+        ["epochs", "160; the paper: 400 unless specified", "160", "baselines keep their settings, says the paper"],
+        [
+            "training attack",
+            "7 steps of 2/255; the paper: 10 iterations",
+            "7 steps of 2/255",
+            "baselines keep their settings, says the paper",
+        ],
+        [
+            "normalisation",
+            "in the loader; CIFAR-10's constants for CIFAR-100",
+            "in the network; its own",
+            "batch norm undoes all but borders of it",
+        ],
+        [
+            "selection",
+            "every third epoch, PGD-20, on test images",
+            "every epoch, PGD-10, on held-out training images",
+            "the paper selects on those",
+        ],
+        [
+            "weights on ImageNet-100",
+            "Kaiming normal in the README",
+            "signed constants, as in the configuration of this network",
+            "as on CIFAR",
+        ],
+        [
+            "ImageNet-100",
+            "90 epochs, two PGD steps at 4/255",
+            "FGSM+ATTA, 100 epochs, optimiser of the configuration",
+            "the paper's attack and epochs",
+        ],
+    ],
 }
 
 

@@ -88,10 +88,14 @@ class NoAttack(Closed, frozen=True, tag_field="name", tag="none"):
 
 
 class Validate(Closed, frozen=True):
-    """The PGD that selects the epoch."""
+    """The PGD that selects the epoch: from a uniform start, and of the worst point, unless said otherwise. `by` is the accuracy that
+    selects, robust unless said otherwise."""
 
     steps: Count
     step: Step
+    start: Literal["uniform", "none"] | None = None
+    pick: Literal["worst", "last"] | None = None
+    by: Literal["robust", "clean"] | None = None
 
 
 class Train(Closed, frozen=True):

@@ -15,6 +15,14 @@ MASKS = ("none", "unfitted", "all")
 Seeder = Callable[[str, Tensor, Tensor], Tensor]
 
 
+def update_due(batch: int, batches: int, interval: int) -> bool:
+    """Whether a batch (0, 1, ...) of an epoch of so many updates Z: each `interval`-th, never the first.
+
+    An epoch that is too short for the interval updates at its last batch, so that what is deployed is always quantised.
+    """
+    return batches == 1 or (batch > 0 and batch % min(interval, batches - 1) == 0)
+
+
 class Admm:
     """Z has at most 2^bits non-zero values per tensor; its number of non-zeros is not constrained (the constraint is on W).
 

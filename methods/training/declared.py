@@ -53,3 +53,24 @@ def check_counts(spec: Mapping[str, Any], weights: Mapping[str, Tensor], counts:
         rule = ", ".join(f"'{key}: {spec[key]}'" for key in ("sparsity", "p") if key in spec) or "no sparsity"
         first = f"{declared[wrong[0]]} non-zero weights in {wrong[0]}, which has {actual[wrong[0]]}"
         raise UserError(f"the run declares {rule}, that is {first} ({len(wrong)} of {len(declared)} do not agree); see 'declared_counts'")
+
+
+def check_bits(spec: Mapping[str, Any], levels: int) -> None:
+    """A quantised network is called binary where each stored tensor has two values, and only then."""
+    if (spec["precision"] == "binary") != (levels == 2):
+        raise UserError(
+            f"the run declares 'precision: {spec['precision']}', but 'options.quantiser.bits' gives {levels} values to each stored tensor;"
+            " binary is 1 bit, anything else fp"
+        )
+
+
+def check_levels(distinct: Sequence[int], levels: int) -> None:
+    """No stored tensor has more non-zero values than its bits can tell apart."""
+    if max(distinct) > levels:
+        raise UserError(f"the run declares {levels} values per stored tensor ('options.quantiser.bits'), but one has {max(distinct)}")
+
+
+def check_stored(spec: Mapping[str, Any], stored: int, budget: int) -> None:
+    """No more entries are stored than the sparsity allows, whatever a product of factors has."""
+    if stored > budget:
+        raise UserError(f"the run declares 'sparsity: {spec['sparsity']}', that is {budget} stored entries, but has {stored}")

@@ -23,6 +23,7 @@ from methods.core import datasets
 from methods.core.allocation import keep_fraction
 from methods.core.errors import UserError
 from methods.core.radius import radius
+from methods.data.augment import AUGMENTS
 from methods.data.load import Data
 from methods.data.split import Batch, generator
 from methods.networks import init
@@ -148,12 +149,17 @@ class Method:
 
     @property
     def augment(self) -> str:
-        """The loader's augmentation. FGSM+ATTA augments by itself; on ImageNet the loader's random crop stays on beside it, as in the
-        official code, so stored perturbations are not aligned with the content; 'attack.aligned' turns that crop off."""
+        """The loader's augmentation: 'options.augment', or the usual one of the data set. FGSM+ATTA augments by itself; on ImageNet the
+        loader's random crop stays on beside it, as in the official code, so stored perturbations are not aligned with the content;
+        'attack.aligned' turns that crop off."""
         large = self.spec["dataset"] == "imagenet100"
         if isinstance(self.attack, Atta) and (not large or self.spec["attack"].get("aligned", False)):
             return "none"
-        return "resized_crop_flip" if large else "crop_flip"
+        augment = self.options.get("augment", "resized_crop_flip" if large else "crop_flip")
+        allowed = ("resized_crop_flip",) if large else tuple(AUGMENTS)
+        if augment not in allowed:
+            raise UserError(f"'options.augment: {augment}' is not possible for {self.spec['dataset']}; allowed: {', '.join(allowed)}")
+        return augment
 
     def _attack(self, settings: dict, data: Data) -> Atta | str:
         name = settings["name"]

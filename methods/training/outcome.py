@@ -26,7 +26,8 @@ class Outcome:
     def add(self, record: dict[str, Any], method: Method) -> None:
         """Take down an epoch; keep its network if it is the best so far. Strictly better: of equal epochs the first is deployed."""
         self.history.append(record)
-        if self.best and not record["val_robust"] > self.best["robust"]:
+        selects = f"val_{method.spec['validate'].get('by', 'robust')}"
+        if self.best and not record[selects] > self.history[self.best["epoch"]][selects]:
             return
         self.best = deployable(method, epoch=record["epoch"], robust=record["val_robust"])
         if method.hands_over == "best":

@@ -11,6 +11,7 @@ topology = in_file("methods/pruning/topology.py", "tests/baselines/test_flyingbi
 hydra = in_file("baselines/hydra.py", "tests/baselines/test_hydra.py", "tests/golden/test_hydra_rst.py")
 trades = in_file("baselines/trades.py", "tests/baselines/test_trades.py")
 atmc = in_file("baselines/atmc.py", "tests/baselines/test_atmc.py", "tests/golden/test_atmc.py")
+admm = in_file("methods/pruning/admm.py", "tests/baselines/test_atmc.py", "tests/golden/test_atmc.py")
 
 MUTANTS = (
     connections("bcs-noise-everywhere", "torch.where(was_active, lr * noise, 0)", "lr * noise"),
@@ -31,6 +32,6 @@ MUTANTS = (
     ),
     trades("trades-two-updates", '        if self.options["forwards"] == 3:\n            update()\n', ""),
     atmc("atmc-never-projected", "            keep_largest(tensors, kept)\n", "            pass\n"),
-    atmc("atmc-updates-at-the-first-batch", "batches == 1 or (batch > 0 and batch %", "batches == 1 or (batch %"),
+    admm("atmc-updates-at-the-first-batch", "batches == 1 or (batch > 0 and batch %", "batches == 1 or (batch %"),
     atmc("atmc-deploys-its-latents", 'self.admm.z[f"{layer}.{name}"]', 'self.admm.w[f"{layer}.{name}"]'),
 )

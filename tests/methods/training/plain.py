@@ -34,10 +34,12 @@ def optimizer(settings: dict, trained: list[Tensor]) -> torch.optim.Optimizer:
     return kinds[settings["optimizer"]](trained, lr=settings["lr"], weight_decay=settings["weight_decay"], **momentum)
 
 
-def worst_point(net, x: Tensor, y: Tensor, *, eps: float, alpha: float, steps: int, draws: torch.Generator) -> Tensor:
-    """PGD from a uniform start; of the points at which the loss was looked at, the first of highest loss."""
+def attacked_point(net, x: Tensor, y: Tensor, settings: dict, eps: float, draws: torch.Generator) -> Tensor:
+    """PGD from a uniform start; of the points at which the loss was looked at, the first of highest loss. Or else without a start and
+    the last point."""
+    alpha, steps = settings["step"] * eps, settings["steps"]
     noise = (2 * torch.rand(x.shape, generator=draws).contiguous(memory_format=torch.channels_last) - 1) * eps
-    point = worst = (x + noise).clamp(0, 1)
+    point = worst = x if settings.get("start") == "none" else (x + noise).clamp(0, 1)
     highest = torch.zeros(len(x))
     for _ in range(steps):
         point = point.detach().requires_grad_()
@@ -47,7 +49,7 @@ def worst_point(net, x: Tensor, y: Tensor, *, eps: float, alpha: float, steps: i
         worst = torch.where(higher.view(-1, 1, 1, 1), point.detach(), worst)
         highest = torch.where(higher, losses.detach(), highest)
         point = (x + (point.detach() + alpha * gradient.sign() - x).clamp(-eps, eps)).clamp(0, 1)
-    return worst
+    return point if settings.get("pick") == "last" else worst
 
 
 def validation(method: Method, net, data: Data, epoch: int) -> dict[str, float]:
@@ -56,8 +58,7 @@ def validation(method: Method, net, data: Data, epoch: int) -> dict[str, float]:
     net.eval()
     for number, (x, y, _) in enumerate(data.val.batches(batch=size)):
         x = x.contiguous(memory_format=torch.channels_last)
-        strength = {"eps": method.eps, "alpha": settings["step"] * method.eps, "steps": settings["steps"]}
-        adversarial = worst_point(net, x, y, **strength, draws=method.draws("validate", epoch, number))
+        adversarial = attacked_point(net, x, y, settings, method.eps, method.draws("validate", epoch, number))
         with torch.no_grad():
             clean, attacked = net(x), net(adversarial)
         right = [(clean.argmax(1) == y).sum(), (attacked.argmax(1) == y).sum()]

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from methods import train as command
 from methods.binary_subnet import BinarySubnet
 from methods.core.allocation import adaptive_counts
 from methods.core.errors import UserError
@@ -69,7 +70,8 @@ def run(spec: dict, out: Path) -> int:
         ("flyingbird", {"p": 0.1}, "'p: 0.1' is not possible for flyingbird"),
     ],
 )
-def test_a_false_declaration_ends_the_run_before_it_trains(tmp_path, capsys, method, cell, message):
+def test_a_false_declaration_ends_the_run_before_it_trains(tmp_path, capsys, monkeypatch, method, cell, message):
+    monkeypatch.setattr(command, "train", lambda *_, **__: pytest.fail("hours would have been spent"))
     assert run(small(method, arch="rn18", **cell), tmp_path / "run") == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "run" / "train.json").exists()

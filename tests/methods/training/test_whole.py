@@ -87,6 +87,15 @@ def test_of_equally_robust_epochs_the_first_is_deployed(method, phase, handed_ov
     assert not torch.equal(deployed[1]["stem_norm.running_mean"], deployed[3]["stem_norm.running_mean"]), "the epochs differ"
 
 
+def test_a_run_may_select_by_clean_accuracy(monkeypatch, tmp_path):
+    spec = toy("bcs", {"phase": None, "precision": "fp", "attack": {"name": "none"}}, **SIZE | {"validate.by": "clean"})
+    clean, robust = iter([0.4, 0.6, 0.5]), iter([0.3, 0.1, 0.2])
+    monkeypatch.setattr(loop, "validate", lambda *_: {"val_clean": next(clean), "val_robust": next(robust), "val_loss": 1.0})
+    outcome = trained(make("bcs", spec, data()), tmp_path)
+    assert outcome.best["epoch"] == 1
+    assert outcome.best["robust"] == 0.1
+
+
 def test_a_loss_that_is_no_number_ends_the_training(tmp_path):
     spec = toy("at", {"phase": None, "precision": "fp", "attack": {"name": "none"}}, **SIZE | {"train.lr": 1e30})
     with pytest.raises(UserError, match="training diverged: the loss of epoch 0 is (nan|inf); lower 'train.lr'"):

@@ -64,7 +64,7 @@ def training(spec: Mapping) -> Work:
     step = passes(net, per_step(spec), images=epoch_images(settings, samples), batches=batches)
     if get(spec, "options.factorise"):  # weights are made once per step, and their gradient is carried to two factors
         step += Work(flops=3 * net.factor_flops * batches)
-    validate = 1 if spec["eps"] == 0 else 2 * spec["validate"]["steps"] + 1
+    validate = 1 if spec["eps"] == 0 else 2 * spec["validate"]["steps"] + 1 + (spec["validate"].get("pick") == "last")
     epoch = step + passes(net, validate, images=held_out, batches=math.ceil(held_out / settings["batch"]))
     epochs = 1 if spec["method"] == "zoo" else settings["epochs"]
     return Work(**{name: epochs * value for name, value in vars(epoch).items()})
