@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-import constriction  # type: ignore[import-untyped]
+import constriction
 import numpy as np
 
 Bernoulli, queue = constriction.stream.model.Bernoulli, constriction.stream.queue
