@@ -9,7 +9,6 @@ suite, as any module (nothing folded), and as any module on images that withstan
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import statistics
 import sys
 import time
@@ -18,6 +17,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
+from msgspec import structs
 from torch import Tensor
 
 from methods.attacks.pgd import loss_and_sign, project
@@ -98,7 +98,7 @@ def cases(net: Net, data: Data, spec: EvalSpec, *, repeats: int, device: torch.d
     # The network's own answers as labels and next to no radius: every image stays.
     with torch.no_grad():
         answers = net(x).argmax(1)
-    harmless = dataclasses.replace(spec, eps="1/1000000")
+    harmless = structs.replace(spec, eps="1/1000000")
     return found | {"any module, nothing breaks": compare(net, x, answers, harmless, fast=False, repeats=repeats)}
 
 

@@ -1,4 +1,4 @@
-"""What an evaluation is: attack, norm, radius, examples, seed, block size. A value, checked when it is made; torch-free.
+"""What an evaluation is: attack, norm, radius, examples, seed, block size. A closed value, checked when it is read; torch-free.
 
 An evaluation has an identity of its own, apart from the training Run: other attack settings never retrain. As JSON:
 
@@ -15,41 +15,47 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any
+from typing import Annotated, Any, Literal, get_args
 
+import msgspec
+from msgspec import Meta
+
+from methods.core import closed
+from methods.core.closed import Closed
 from methods.core.errors import UserError
 from methods.core.radius import radius
 
-STANDARD = ("apgd-ce", "apgd-t", "fab-t", "square")
-ATTACKS = ("apgd-ce", "apgd-dlr", "apgd-t", "fab", "fab-t", "square")
-NORMS = ("Linf", "L2")
-KNOBS = {
-    "standard": (),
-    "clean": (),
-    "custom": ("attacks", "apgd_iter", "fab_iter", "square_queries", "targets", "restarts"),
-    "pgd": ("steps", "step"),
-}
+Name = Literal["apgd-ce", "apgd-dlr", "apgd-t", "fab", "fab-t", "square"]
+Norm = Literal["Linf", "L2"]
+ATTACKS, NORMS = get_args(Name), get_args(Norm)
+Count = Annotated[int, Meta(ge=1)]
+STANDARD: tuple[Name, ...] = ("apgd-ce", "apgd-t", "fab-t", "square")
+SOURCE = "evaluation"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Attack:
-    """The attacks in order and their budgets; the defaults are those of AutoAttack's standard version and of the paper's validation PGD."""
+class Custom(Closed, frozen=True, tag_field="version", tag="custom"):
+    """Attacks of AutoAttack in order, and their budgets; the defaults are those of its standard version."""
 
-    version: str = "standard"
-    attacks: tuple[str, ...] = STANDARD
-    apgd_iter: int = 100
-    fab_iter: int = 100
-    square_queries: int = 5000
-    targets: int = 9
-    restarts: int = 1
-    steps: int = 10
-    step: float = 0.25
+    attacks: Annotated[tuple[Name, ...], Meta(min_length=1, description=f"a list of {', '.join(ATTACKS)}")] = STANDARD
+    apgd_iter: Count = 100
+    fab_iter: Count = 100
+    square_queries: Count = 5000
+    targets: Count = 9
+    restarts: Count = 1
+
+    def __post_init__(self) -> None:
+        if len(set(self.attacks)) < len(self.attacks):
+            raise ValueError(f"'attacks' names one of them twice: {', '.join(self.attacks)}; allowed: each once")
 
     @property
     def names(self) -> tuple[str, ...]:
         """The attacks in the order in which they are run."""
-        return {"clean": (), "pgd": ("pgd",)}.get(self.version, self.attacks)
+        return self.attacks
+
+    @property
+    def budget(self) -> Custom:
+        """The settings of AutoAttack."""
+        return self
 
     def cost(self, name: str) -> int:
         """At most so many forward passes per example (a gradient counts as one more); an attack that succeeds early costs less."""
@@ -58,27 +64,75 @@ class Attack:
             "fab": 3 * self.fab_iter * self.restarts,
             "fab-t": 3 * self.fab_iter * self.targets,
             "square": self.square_queries,
-            "pgd": 2 * self.steps,
         }
         return passes.get(name, 2 * self.apgd_iter * self.restarts)
 
-    def to_json(self) -> str | dict[str, Any]:
-        if self == Attack(version=self.version) and self.version != "custom":
-            return self.version
-        chosen = {name: getattr(self, name) for name in KNOBS[self.version]}
-        return {"version": self.version} | {k: list(v) if isinstance(v, tuple) else v for k, v in chosen.items()}
+
+class Standard(Closed, frozen=True, tag_field="version", tag="standard"):
+    """AutoAttack as published."""
+
+    @property
+    def budget(self) -> Custom:
+        return Custom()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.budget.names
+
+    def cost(self, name: str) -> int:
+        return self.budget.cost(name)
 
 
-@dataclass(frozen=True, kw_only=True)
-class EvalSpec:
-    """One evaluation. `examples` None is the whole test set; `block` consecutive examples are attacked together, with their own seed."""
+class Pgd(Closed, frozen=True, tag_field="version", tag="pgd"):
+    """The paper's validation attack: quick, and weaker than AutoAttack."""
 
-    attack: Attack = Attack()
-    norm: str = "Linf"
-    eps: str | float = "8/255"
-    examples: int | None = None
-    seed: int = 0
-    block: int = 250
+    steps: Count = 10
+    step: Annotated[float, Meta(gt=0, le=1000, description="a positive fraction of eps")] = 0.25
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return ("pgd",)
+
+    def cost(self, name: str) -> int:
+        return 2 * self.steps
+
+
+class Clean(Closed, frozen=True, tag_field="version", tag="clean"):
+    """No attack."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return ()
+
+    def cost(self, name: str) -> int:
+        return 0
+
+
+Attack = Standard | Clean | Custom | Pgd
+VERSIONS = [str(closed.tag(model)) for model in closed.models(Attack)]
+
+
+class EvalSpec(Closed, frozen=True):
+    """One evaluation. `examples` "all" is the whole test set; `block` consecutive examples are attacked together, with their own seed."""
+
+    attack: Attack = Standard()
+    norm: Norm = "Linf"
+    eps: Annotated[int | float | str, Meta(description='a number or a fraction such as "8/255", not negative')] = "8/255"
+    examples: Annotated[Count | Literal["all"], Meta(description='a whole number, at least 1, or "all"')] = "all"
+    seed: Annotated[int, Meta(ge=0)] = 0
+    block: Count = 250
+
+    def __post_init__(self) -> None:
+        try:
+            size = self.radius
+        except (ValueError, ZeroDivisionError):
+            size = math.nan
+        if not 0 <= size < math.inf:
+            raise ValueError(f'eps: {self.eps!r} is not allowed; allowed: a number or a fraction such as "8/255", not negative')
+        if size == 0 and self.attack.names:
+            raise ValueError("eps: 0 leaves nothing to attack; use 'attack: \"clean\"'")
+        if self.norm != "Linf" and isinstance(self.attack, Pgd):
+            raise ValueError(f"norm: {self.norm} is not known to the pgd attack; allowed: Linf, or a custom attack")
 
     @property
     def radius(self) -> float:
@@ -86,11 +140,11 @@ class EvalSpec:
 
     def count(self, available: int) -> int:
         """How many test examples are evaluated, of those that there are."""
-        if self.examples is not None and self.examples > available:
-            raise UserError(
-                f"evaluation key 'examples: {self.examples}': the test set has {available} images; ask for at most that, or for \"all\""
-            )
-        return available if self.examples is None else self.examples
+        if self.examples == "all":
+            return available
+        if self.examples > available:
+            raise UserError(f'{SOURCE}: examples: the test set has {available} images, not {self.examples}; ask for at most that, or "all"')
+        return self.examples
 
     def blocks(self, count: int) -> int:
         return math.ceil(count / self.block)
@@ -100,8 +154,11 @@ class EvalSpec:
         return int(hashlib.sha256(f"{self.seed}:{number}".encode()).hexdigest()[:8], 16) & 0x7FFFFFFF
 
     def to_json(self) -> dict[str, Any]:
-        plain = {f.name: getattr(self, f.name) for f in fields(self)}
-        return plain | {"attack": self.attack.to_json(), "examples": self.examples or "all"}
+        """Plain data; an attack without settings of its own is its name."""
+        plain: dict[str, Any] = msgspec.to_builtins(self, builtin_types=(tuple,))
+        attack = msgspec.to_builtins(self.attack)
+        plain["attack"] = attack["version"] if self.attack in (Standard(), Clean(), Pgd()) else attack
+        return plain
 
     def canonical(self, *without: str) -> str:
         """One line of JSON for hashing, without the named keys."""
@@ -110,89 +167,26 @@ class EvalSpec:
 
 
 def parse(value: str | Mapping[str, Any]) -> EvalSpec:
-    """An EvalSpec from JSON text or from a mapping; every problem is a UserError that names the key."""
+    """An EvalSpec from JSON text or from a mapping; every problem is a UserError that names the key and what is allowed."""
+    data: Any = value
     if isinstance(value, str):
-        text = value
         try:
-            value = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise UserError(f"the evaluation spec is not JSON ({error}): {text[:200]}") from error
-    if not isinstance(value, Mapping):
-        raise UserError(f"the evaluation spec must be an object with the keys {_list(_keys())}, not {value!r}")
-    _known(value, _keys(), "evaluation")
-    given = dict(value)
-    attack = _attack(given.pop("attack", "standard"))
-    if given.get("examples") == "all":
-        given["examples"] = None
-    spec = EvalSpec(attack=attack, **given)
-    _whole(spec.examples, "examples", least=1, optional=True, also='or "all"')
-    _whole(spec.block, "block", least=1)
-    _whole(spec.seed, "seed", least=0)
-    _one_of(spec.norm, "norm", NORMS)
-    _check_radius(spec)
-    return spec
+            data = json.loads(value)
+        except (ValueError, RecursionError) as error:
+            reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+            raise UserError(f"the evaluation spec is not JSON ({reason}): {value[:200]}") from None
+    if isinstance(data, Mapping) and "attack" in data:
+        data = {**data, "attack": _attack(data["attack"])}
+    return closed.parse(data, EvalSpec, source=SOURCE)
 
 
-def _attack(value: Any) -> Attack:
-    if isinstance(value, str):
-        value = {"version": value}
-        if value["version"] == "custom":
-            raise UserError('evaluation key \'attack: "custom"\' needs its settings: {"version": "custom", "attacks": [...], ...}')
-    if not isinstance(value, Mapping):
-        raise UserError(f"evaluation key 'attack' must be one of {_list(KNOBS)} or an object, not {value!r}")
-    version = value.get("version", "custom")
-    _one_of(version, "attack.version" if len(value) > 1 else "attack", tuple(KNOBS))
-    _known(value, ("version", *KNOBS[version]), f"attack (version {version})")
-    given = {k: v for k, v in value.items() if k != "version"}
-    if "attacks" in given:
-        names = given["attacks"]
-        if not isinstance(names, list | tuple) or not names or len(set(names)) < len(names):
-            raise UserError(f"evaluation key 'attack.attacks' must be a list of distinct attacks of {_list(ATTACKS)}, not {names!r}")
-        for name in names:
-            _one_of(name, "attack.attacks", ATTACKS)
-        given["attacks"] = tuple(names)
-    attack = Attack(version=version, **given)
-    for key in ("apgd_iter", "fab_iter", "square_queries", "targets", "restarts", "steps"):
-        _whole(getattr(attack, key), f"attack.{key}", least=1)
-    if isinstance(attack.step, bool) or not isinstance(attack.step, int | float) or not 0 < attack.step < math.inf:
-        raise UserError(f"evaluation key 'attack.step: {attack.step!r}' must be a positive fraction of eps")
-    return attack
-
-
-def _check_radius(spec: EvalSpec) -> None:
-    try:
-        ok = not isinstance(spec.eps, bool) and 0 <= spec.radius < math.inf
-    except (ValueError, ZeroDivisionError):
-        ok = False
-    if not ok:
-        raise UserError(f"evaluation key 'eps: {spec.eps!r}' must be a number or a fraction such as \"8/255\", not negative")
-    if spec.radius == 0 and spec.attack.names:
-        raise UserError("evaluation key 'eps: 0' leaves nothing to attack; use 'attack: \"clean\"'")
-    if spec.norm != "Linf" and spec.attack.version == "pgd":
-        raise UserError(f"evaluation key 'norm: {spec.norm}': the pgd attack knows Linf only")
-
-
-def _keys() -> tuple[str, ...]:
-    return tuple(f.name for f in fields(EvalSpec))
-
-
-def _list(names: Any) -> str:
-    return ", ".join(names)
-
-
-def _known(value: Mapping[str, Any], allowed: tuple[str, ...], what: str) -> None:
-    for key in value:
-        if key not in allowed:
-            raise UserError(f"unknown {what} key '{key}'; allowed: {_list(allowed)}")
-
-
-def _one_of(value: Any, key: str, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise UserError(f"evaluation key '{key}: {value}' is not known; allowed: {_list(allowed)}")
-
-
-def _whole(value: Any, key: str, *, least: int, optional: bool = False, also: str = "") -> None:
-    if value is None and optional:
-        return
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise UserError(f"evaluation key '{key}: {value!r}' must be a whole number of at least {least} {also}".rstrip())
+def _attack(value: Any) -> Any:
+    """The long form of an attack: a name becomes an object with a version, an object without one is a custom attack."""
+    if value == "custom":
+        raise UserError(f'{SOURCE}: attack: "custom" needs its settings: {{"version": "custom", "attacks": [...], ...}}')
+    if isinstance(value, Mapping):
+        return {"version": "custom", **value}
+    if value in VERSIONS:
+        return {"version": value}
+    names = ", ".join(VERSIONS)
+    raise UserError(f"{SOURCE}: attack: {value!r} is not allowed; allowed: {names}, or an object with the settings of one")

@@ -17,20 +17,21 @@ from torch import Tensor, nn
 from methods.attacks.pgd import pgd
 from methods.core.errors import UserError
 from methods.core.eval_result import CLEAN, ROBUST
-from methods.core.eval_spec import EvalSpec
+from methods.core.eval_spec import Custom, EvalSpec, Pgd, Standard
 from methods.evaluation.attack_warnings import WarningLogger, check_network
 from methods.evaluation.attacked_net import AttackedNet, View
 from methods.evaluation.observer import Observer
 from methods.evaluation.sieve import sieve_apgd
 
 TARGETED = ("apgd-t", "fab-t")
+LEAST_CLASSES = {"apgd-t": 4, "apgd-dlr": 3}  # their losses look at that many logits
 
 
 def library(net: nn.Module, spec: EvalSpec, seed: int, *, device: torch.device | str = "cpu") -> AutoAttack:
     """The library's object for these settings: its standard version, with what a custom evaluation changes."""
-    attack = spec.attack
+    attack = _budget(spec)
     adversary = AutoAttack(net, norm=spec.norm, eps=spec.radius, seed=seed, version="standard", device=device)
-    adversary.attacks_to_run = list(attack.names)
+    adversary.attacks_to_run = list(attack.attacks)
     # APGD derives its checkpoints from n_iter when it is made: one with another number is a new object.
     common = {"n_iter": attack.apgd_iter, "norm": spec.norm, "eps": spec.radius, "seed": seed, "rho": 0.75, "device": device}
     adversary.apgd = APGDAttack(net, n_restarts=attack.restarts, logger=adversary.logger, **common)
@@ -40,6 +41,12 @@ def library(net: nn.Module, spec: EvalSpec, seed: int, *, device: torch.device |
     adversary.fab.n_target_classes = attack.targets
     adversary.square.n_queries = attack.square_queries
     return adversary
+
+
+def _budget(spec: EvalSpec) -> Custom:
+    if not isinstance(spec.attack, Custom | Standard):
+        raise ValueError(f"{spec.attack} is no version of AutoAttack")
+    return spec.attack.budget
 
 
 def plain_block(net: nn.Module, x: Tensor, y: Tensor, *, spec: EvalSpec, seed: int) -> Tensor:
@@ -75,7 +82,7 @@ def attack_block(
         check_classes(spec, logits.shape[1])
         broken = list(before) or [ROBUST if right else CLEAN for right in (logits.max(1)[1] == y).tolist()]
         names = [name for name in spec.attack.names if name not in done]
-        if names and check and not done and spec.attack.version != "pgd":
+        if names and check and not done and not isinstance(spec.attack, Pgd):
             check_network(view, x, y, observer)
         for name in names:
             rows = torch.tensor([i for i, b in enumerate(broken) if b == ROBUST], dtype=torch.long, device=x.device)
@@ -92,8 +99,8 @@ def attack_block(
 
 def perturb(view: View, x: Tensor, y: Tensor, *, name: str, spec: EvalSpec, seed: int) -> Tensor:
     """The images that one attack makes of x, seeded and set as the library's `run_standard_evaluation` does it."""
-    if name == "pgd":
-        return _pgd(view, x, y, spec, seed)
+    if isinstance(spec.attack, Pgd):
+        return _pgd(view, x, y, spec.attack, spec.radius, seed)
     adversary = library(view, spec, seed, device=x.device)
     if name in ("apgd-ce", "apgd-dlr", "apgd-t"):
         apgd = adversary.apgd_targeted if name == "apgd-t" else adversary.apgd
@@ -110,11 +117,10 @@ def perturb(view: View, x: Tensor, y: Tensor, *, name: str, spec: EvalSpec, seed
     return adversary.fab.perturb(x, y)
 
 
-def _pgd(view: View, x: Tensor, y: Tensor, spec: EvalSpec, seed: int) -> Tensor:
-    """The validation attack of the paper: quick, and weaker than AutoAttack."""
+def _pgd(view: View, x: Tensor, y: Tensor, attack: Pgd, eps: float, seed: int) -> Tensor:
     generator = torch.Generator(x.device).manual_seed(seed)
     with torch.enable_grad():
-        return pgd(view, x, y, eps=spec.radius, alpha=spec.attack.step * spec.radius, steps=spec.attack.steps, generator=generator)
+        return pgd(view, x, y, eps=eps, alpha=attack.step * eps, steps=attack.steps, generator=generator)
 
 
 def check_labels(y: Tensor, classes: int) -> None:
@@ -127,16 +133,18 @@ def check_labels(y: Tensor, classes: int) -> None:
 
 def check_classes(spec: EvalSpec, classes: int) -> None:
     """The targeted attacks need that many other classes, and their loss the four largest logits."""
-    targeted = [name for name in spec.attack.names if name in TARGETED]
-    if targeted and spec.attack.targets > classes - 1:
+    if not isinstance(spec.attack, Custom | Standard):
+        return
+    budget = spec.attack.budget
+    targeted = [name for name in budget.attacks if name in TARGETED]
+    if targeted and budget.targets > classes - 1:
         raise UserError(
-            f"evaluation key 'attack.targets: {spec.attack.targets}' ({targeted[0]}): the network has {classes} classes;"
+            f"evaluation: attack.targets: {budget.targets} of {targeted[0]} are too many, the network has {classes} classes;"
             f" use a custom attack with at most {classes - 1} targets"
         )
-    least = {"apgd-t": 4, "apgd-dlr": 3}
-    for name in spec.attack.names:
-        if classes < least.get(name, 2):
-            raise UserError(f"evaluation key 'attack.attacks: {name}' needs at least {least[name]} classes; the network has {classes}")
+    for name in budget.attacks:
+        if classes < (least := LEAST_CLASSES.get(name, 2)):
+            raise UserError(f"evaluation: attack.attacks: {name} needs at least {least} classes; the network has {classes}")
 
 
 def check_ball(adversarial: Tensor, x: Tensor, spec: EvalSpec, name: str) -> None:

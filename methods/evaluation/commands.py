@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import sys
 from typing import Any
 
 from methods.core import eval_result, eval_spec, fingerprint, paths, sealed
@@ -12,6 +13,8 @@ from methods.core.datasets import DATASETS
 from methods.core.errors import UserError
 from methods.core.files import write_json
 from methods.evaluation.robustbench_export import model_info
+
+MOST_SHARDS = 10_000
 
 
 def run(options: argparse.Namespace) -> None:
@@ -26,16 +29,17 @@ def run(options: argparse.Namespace) -> None:
     spec = eval_spec.parse(options.spec)
     k, n = _shard(options.shard)
     manifest = sealed.read(options.run / paths.MANIFEST)
-    trained = manifest.get("spec")
+    trained = manifest["spec"] if isinstance(manifest.get("spec"), dict) else {}
     for key in ("dataset", "data"):
-        if not isinstance(trained, dict) or key not in trained:
+        if key not in trained:
             raise UserError(f"{options.run / paths.MANIFEST}: the key 'spec.{key}' is missing; it is not the manifest of a run")
     path = options.run / paths.MODEL
     model = sealed.require(path, manifest.get("model_sha256"))
     net = load_model(path)
     data = load_of(trained, root=options.data_root)
     device, files = chosen_device(), fingerprint.of_evaluation()
-    shard = run_shard(net, from_split(data.test), spec, model=model, device=device, shard=(k, n), work=options.out.parent / paths.BLOCKS)
+    work = options.out.parent / paths.BLOCKS
+    shard = run_shard(net, from_split(data.test), spec, model=model, device=device, shard=(k, n), work=work, stream=sys.stderr)
     value = eval_result.shard_json(
         spec,
         shard.blocks,
@@ -65,7 +69,7 @@ def evaluate_file(options: argparse.Namespace) -> None:
     if attack.lstrip().startswith("{"):
         attack = _parse_json(attack, "--attack")
     examples = options.examples
-    if examples != "all" and not examples.isdigit():
+    if examples != "all" and not re.fullmatch("[0-9]{1,9}", examples):
         raise UserError(f"--examples {examples}: a number or all")
     spec = eval_spec.parse(
         {
@@ -81,7 +85,7 @@ def evaluate_file(options: argparse.Namespace) -> None:
     data = load(options.dataset, source=options.source, root=options.data_root, size=options.size)
     work = options.out and options.out.with_name(f".{options.out.name}.blocks")
     model = sealed.file_hash(options.model)
-    shard = run_shard(net, from_split(data.test), spec, model=model, device=chosen_device(), work=work)
+    shard = run_shard(net, from_split(data.test), spec, model=model, device=chosen_device(), work=work, stream=sys.stderr)
     result = eval_result.summarise(spec, shard.blocks, data=data.label, model=model)
     if options.out:
         sealed.write(options.out, result.to_json())
@@ -116,14 +120,15 @@ def export(options: argparse.Namespace) -> None:
 
 
 def _shard(text: str) -> tuple[int, int]:
-    match = re.fullmatch(r"(\d+)/(\d+)", text)
-    if not match or not 1 <= int(match[1]) <= int(match[2]):
-        raise UserError(f"--shard {text}: out of range; give K/N with 1 <= K <= N, for instance 1/4")
+    match = re.fullmatch(r"([0-9]{1,5})/([0-9]{1,5})", text)
+    if not match or not 1 <= int(match[1]) <= int(match[2]) <= MOST_SHARDS:
+        raise UserError(f"--shard {text}: out of range; give K/N with 1 <= K <= N <= {MOST_SHARDS}, for instance 1/4")
     return int(match[1]), int(match[2])
 
 
 def _parse_json(text: str, where: str) -> Any:
     try:
         return json.loads(text)
-    except json.JSONDecodeError as error:
-        raise UserError(f"{where}: not JSON ({error})") from error
+    except (ValueError, RecursionError) as error:
+        reason = "nested too deeply" if isinstance(error, RecursionError) else error
+        raise UserError(f"{where}: not JSON ({reason})") from None

@@ -36,8 +36,8 @@ def model_info(
     if dataset not in TEST_IMAGES:
         raise UserError(f"'dataset: {dataset}' has no RobustBench leaderboard; allowed: {', '.join(TEST_IMAGES)}")
     spec = eval_spec.parse(result["spec"])
-    if spec.attack.version != "standard":
-        raise UserError(f"'attack: {spec.attack.version}': RobustBench lists 'attack: \"standard\"' only; evaluate with that")
+    if not isinstance(spec.attack, eval_spec.Standard):
+        raise UserError(f"'attack: {result['spec']['attack']}': RobustBench lists 'attack: \"standard\"' only; evaluate with that")
     if result["n"] != TEST_IMAGES[dataset]:
         raise UserError(
             f"'n: {result['n']}': RobustBench lists results on all {TEST_IMAGES[dataset]} test images of {dataset};"

@@ -6,7 +6,6 @@ blocks are dealt to shards, not on what ran before. (Another device or number of
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -49,13 +48,13 @@ def run_shard(
     device: torch.device,
     shard: tuple[int, int] = (1, 1),
     work: Path | None = None,
-    stream: TextIO | None = sys.stderr,
+    stream: TextIO | None = None,
     fast: bool = True,
     engine: Engine | None = None,
 ) -> Shard:
     """Evaluate shard (k, n): every n-th block from the k-th on.
 
-    `model` names the network for the unfinished work that is kept in the folder `work`; `stream` shows progress.
+    `model` names the network for the unfinished work that is kept in the folder `work`; progress is shown on `stream`.
     """
     k, n = shard
     total = spec.count(images.count)

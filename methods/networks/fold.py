@@ -7,12 +7,15 @@ numbers or decides by Python state would be frozen at the traced draw: do not fo
 from __future__ import annotations
 
 import copy
+from typing import TypeVar
 
 from torch import fx, nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
+M = TypeVar("M", bound=nn.Module)
 
-def fold(net: nn.Module) -> nn.Module:
+
+def fold(net: nn.Module) -> fx.GraphModule:
     """A copy of `net` in eval mode without its foldable batch norms; the argument is left as it is."""
     traced = fx.symbolic_trace(copy.deepcopy(net).eval())
     calls = [node.target for node in traced.graph.nodes if node.op == "call_module"]
@@ -34,9 +37,9 @@ def fold(net: nn.Module) -> nn.Module:
     return traced
 
 
-def _module(traced: fx.GraphModule, node: object, kind: type[nn.Module]) -> nn.Module | None:
+def _module(traced: fx.GraphModule, node: object, kind: type[M]) -> M | None:
     """The module that a node calls, when it is of the given kind."""
     if not isinstance(node, fx.Node) or node.op != "call_module":
         return None
-    module = traced.get_submodule(node.target)
+    module = traced.get_submodule(str(node.target))
     return module if isinstance(module, kind) else None

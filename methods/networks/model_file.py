@@ -7,16 +7,20 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
+from msgspec import structs
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
+from methods.core import closed
 from methods.core.errors import UserError
 from methods.core.files import write
+from methods.networks.arguments import Residual, Zoo
 from methods.networks.foreign import Foreign, architecture
 from methods.networks.resnet import Net, build
 
@@ -47,26 +51,39 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     try:
         with safe_open(path, framework="pt") as file:
             about = json.loads((file.metadata() or {}).get("suite", "{}"))
-            return {name: file.get_tensor(name) for name in file.keys()}, about  # noqa: SIM118
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
     except (SafetensorError, OSError, ValueError) as error:
         raise UserError(f"{path}: not a complete safetensors file ({error}); if a run made it, delete it and run again") from None
+    except RecursionError:
+        raise UserError(f"{path}: what stands in it about its network is nested too deeply; it is damaged") from None
+    if not isinstance(about, dict):
+        raise UserError(f"{path}: what stands in it about its network is a {type(about).__name__}, not a mapping; it is damaged")
+    return tensors, about
 
 
 def load_model(path: Path) -> Net | Foreign:
     """The network of a model file, in eval mode."""
     tensors, about = load_tensors(path)
     if about.get("format") != FORMAT:
-        raise UserError(f"{path}: not a model file of this suite (format {about.get('format')}, expected {FORMAT})")
-    net = rebuild(about["network"])
+        raise UserError(f"{path}: not a model file of this suite (format {about.get('format')!r}, expected {FORMAT})")
+    if "network" not in about:
+        raise UserError(f"{path}: the key 'network', which says what to build, is missing; it is damaged")
+    net = rebuild(about["network"], tensors, path)
     fill(net, tensors, str(path))
     return net.eval()
 
 
-def rebuild(arguments: dict[str, Any]) -> Net | Foreign:
-    """The network that a model file describes, without its weights."""
-    return architecture(**arguments["robustbench"]) if "robustbench" in arguments else build(**arguments)
+def rebuild(arguments: Any, tensors: dict[str, Tensor], path: Path) -> Net | Foreign:
+    """The network that a model file describes, without its weights. Nothing is allocated that the file's tensors do not fit."""
+    if isinstance(arguments, dict) and "robustbench" in arguments:
+        listed = closed.parse(arguments, Zoo, source=path, at="network").robustbench
+        return architecture(listed.model, listed.dataset, listed.threat)
+    wanted = structs.asdict(closed.parse(arguments, Residual, source=path, at="network"))
+    with torch.device("meta"):
+        check_shapes(build(**wanted).state_dict(), tensors, str(path))
+    return build(**wanted)
 
 
 def sound(name: str, tensor: Tensor) -> Tensor:
@@ -79,15 +96,21 @@ def sound(name: str, tensor: Tensor) -> Tensor:
     return torch.isfinite(tensor) | overflowed
 
 
-def fill(net: torch.nn.Module, tensors: dict[str, Tensor], where: str) -> None:
-    """Copy tensors into a network, strictly: same names, same shapes, all `sound`."""
-    expected = net.state_dict()
+def check_shapes(expected: Mapping[str, Tensor], tensors: Mapping[str, Tensor], where: str) -> None:
+    """The same names, and tensors of the same shapes."""
     for kind, names in (("misses", expected.keys() - tensors.keys()), ("has surplus", tensors.keys() - expected.keys())):
         if names:
             raise UserError(f"{where}: {kind} {len(names)} tensor(s): {', '.join(sorted(names)[:5])}; it is of another network")
     for name, tensor in tensors.items():
         if tensor.shape != expected[name].shape:
             raise UserError(f"{where}: tensor '{name}' has shape {tuple(tensor.shape)}, the network needs {tuple(expected[name].shape)}")
+
+
+def fill(net: torch.nn.Module, tensors: dict[str, Tensor], where: str) -> None:
+    """Copy tensors into a network, strictly: same names, same shapes, all `sound`."""
+    expected = net.state_dict()
+    check_shapes(expected, tensors, where)
+    for name, tensor in tensors.items():
         if tensor.is_floating_point() and not bool(sound(name, tensor).all()):
             raise UserError(f"{where}: tensor '{name}' holds NaN or infinity; the training diverged or the file is damaged")
         expected[name].copy_(tensor)

@@ -179,6 +179,15 @@ def test_weights_of_others_go_through_a_function_that_builds_the_network(tmp_pat
     refused(["file", *arguments, str(tmp_path / "bad.json")], "not a complete file of torch.save", tmp_path / "bad.json", capsys)
 
 
+def test_examples_are_ascii_digits(run, capsys, tmp_path):
+    out = tmp_path / "out.json"
+    for wrong in ("１０", "²", "-1", "1e3", "9" * 30):
+        arguments = ["file", str(run / "model.safetensors"), "--dataset", "cifar10", f"--examples={wrong}", "--out", str(out)]
+        refused(arguments, f"--examples {wrong}: a number or all", out, capsys)
+    deep = ["file", str(run / "model.safetensors"), "--dataset", "cifar10", "--attack", '{"a":' * 100_000, "--out", str(out)]
+    refused(deep, "--attack: not JSON (nested too deeply)", out, capsys)
+
+
 def refused(arguments: list[str], message: str, out: Path, capsys) -> None:
     """The command says why in one line, ends with 2 and leaves no file."""
     assert main(arguments) == 2
@@ -227,23 +236,31 @@ def test_damaged_model_files(damage, message, run, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"attack": "strong"}, "'attack: strong' is not known; allowed: standard, clean, custom, pgd"),
+        ({"attack": "strong"}, "attack: 'strong' is not allowed; allowed: standard, clean, custom, pgd, or an object"),
+        ({"attack": 3}, "attack: 3 is not allowed; allowed: standard, clean, custom, pgd, or an object"),
+        ({"attack": {"version": "strong"}}, "attack.version: 'strong' is not allowed; allowed: standard, clean, custom, pgd"),
         ({"attack": {"version": "custom", "attacks": ["pgd"]}}, "allowed: apgd-ce, apgd-dlr, apgd-t, fab, fab-t, square"),
-        ({"attack": {"version": "custom", "attack": []}}, "unknown attack (version custom) key 'attack'"),
-        ({"attack": {"version": "custom", "attacks": []}}, "'attack.attacks' must be a list"),
-        ({"attack": {"version": "standard", "steps": 3}}, "unknown attack (version standard) key 'steps'"),
-        ({"attack": {"version": "custom", "apgd_iter": 0}}, "'attack.apgd_iter: 0' must be a whole number of at least 1"),
-        ({"attack": {**ATTACK, "targets": 10}}, "'attack.targets: 10' (apgd-t): the network has 10 classes"),
+        ({"attack": {"version": "custom", "attack": []}}, "attack: unknown key 'attack'; allowed: apgd_iter, attacks"),
+        ({"attack": {"version": "custom", "attacks": []}}, "attack.attacks: [] is not allowed; allowed: a list"),
+        ({"attack": {"version": "custom", "attacks": {}}}, "attack.attacks: {} is not allowed; allowed: a list"),
+        ({"attack": {"version": "custom", "attacks": ["fab", "fab"]}}, "attack: 'attacks' names one of them twice"),
+        ({"attack": {"version": "standard", "steps": 3}}, "attack: unknown key 'steps'; allowed: version"),
+        ({"attack": {"version": "custom", "apgd_iter": 0}}, "attack.apgd_iter: 0 is not allowed; allowed: a whole number, at least 1"),
+        ({"attack": {"version": "pgd", "step": 0}}, "attack.step: 0 is not allowed; allowed: a positive fraction of eps"),
+        ({"attack": {**ATTACK, "targets": 10}}, "attack.targets: 10 of apgd-t are too many, the network has 10 classes"),
         ({"attack": "custom"}, "needs its settings"),
-        ({"epsilon": "8/255"}, "unknown evaluation key 'epsilon'; allowed: attack, norm, eps, examples, seed, block"),
-        ({"eps": "8/0"}, "'eps: '8/0'' must be a number or a fraction"),
-        ({"eps": -1}, "'eps: -1' must be"),
+        ({"epsilon": "8/255"}, "unknown key 'epsilon'; allowed: attack, block, eps, examples, norm, seed"),
+        ({"eps": "8/0"}, "eps: '8/0' is not allowed; allowed: a number or a fraction"),
+        ({"eps": -1}, "eps: -1 is not allowed"),
+        ({"eps": True}, "eps: True is not allowed"),
         ({"eps": 0}, "leaves nothing to attack"),
-        ({"norm": "L1"}, "'norm: L1' is not known; allowed: Linf, L2"),
-        ({"examples": 0}, "'examples: 0' must be a whole number of at least 1"),
+        ({"eps": 1e999}, "eps: inf is not allowed"),
+        ({"norm": "L1"}, "norm: 'L1' is not allowed; allowed: Linf, L2"),
+        ({"norm": "L2", "attack": "pgd"}, "norm: L2 is not known to the pgd attack"),
+        ({"examples": 0}, "examples: 0 is not allowed; allowed: a whole number, at least 1"),
         ({"examples": 1001}, "the test set has 1000 images"),
-        ({"block": 2.5}, "'block: 2.5'"),
-        ({"seed": -1}, "'seed: -1'"),
+        ({"block": 2.5}, "block: 2.5 is not allowed; allowed: a whole number, at least 1"),
+        ({"seed": -1}, "seed: -1 is not allowed; allowed: a whole number, at least 0"),
     ],
 )
 def test_bad_evaluations(change, message, run, tmp_path, capsys):
@@ -251,7 +268,7 @@ def test_bad_evaluations(change, message, run, tmp_path, capsys):
     refused(shard(run, 1, 1, out, json.dumps({**SPEC, "examples": 20} | change)), message, out, capsys)
 
 
-@pytest.mark.parametrize("text", ["0/2", "3/2", "1/0", "2", "-1/2", "1/2/3"])
+@pytest.mark.parametrize("text", ["0/2", "3/2", "1/0", "2", "-1/2", "1/2/3", "1/99999999999", "１/２", "1/²"])
 def test_shard_out_of_range(text, run, tmp_path, capsys):
     out = tmp_path / "out.json"
     refused(["run", "--run", str(run), "--spec", EVALUATION, f"--shard={text}", "--out", str(out)], f"--shard {text}", out, capsys)
@@ -260,6 +277,9 @@ def test_shard_out_of_range(text, run, tmp_path, capsys):
 def test_not_json_and_no_run(run, tmp_path, capsys):
     out = tmp_path / "out.json"
     refused(shard(run, 1, 1, out, "{attack"), "the evaluation spec is not JSON", out, capsys)
+    refused(shard(run, 1, 1, out, "[" * 100_000), "the evaluation spec is not JSON (nested too deeply)", out, capsys)
+    refused(shard(run, 1, 1, out, '{"attack":' * 100_000), "the evaluation spec is not JSON (nested too deeply)", out, capsys)
+    refused(shard(run, 1, 1, out, "[1]"), "evaluation: [1] is not allowed; allowed: a mapping of attack, block, eps", out, capsys)
     refused(shard(tmp_path / "none", 1, 1, out), "train.json: no such file", out, capsys)
     sealed.write(tmp_path / "train.json", {"spec": {"dataset": "cifar10"}})
     refused(shard(tmp_path, 1, 1, out), "train.json: the key 'spec.data' is missing", out, capsys)
@@ -296,6 +316,22 @@ def test_merge_does_without_torch():
     code = "import sys; from methods.evaluate import main; print(main(['merge', '--out', 'x', 'absent']), 'torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert done.stdout.split() == ["2", "False"]
+
+
+def test_the_form_of_a_spec_is_kept():
+    """A spec is written as it was read: results that exist are compared with it as text."""
+    texts = (
+        '{"attack":"standard","block":250,"eps":"8/255","examples":"all","norm":"Linf","seed":0}',
+        '{"attack":"clean","block":250,"eps":0,"examples":3,"norm":"L2","seed":1}',
+        '{"attack":{"step":0.1,"steps":10,"version":"pgd"},"block":1,"eps":0.5,"examples":3,"norm":"Linf","seed":1}',
+        '{"attack":{"apgd_iter":3,"attacks":["fab","square"],"fab_iter":100,"restarts":1,"square_queries":5000,"targets":9,'
+        '"version":"custom"},"block":1,"eps":0.5,"examples":3,"norm":"L2","seed":1}',
+    )
+    for line in texts:
+        assert eval_spec.parse(line).canonical() == line
+    assert eval_spec.parse({}).canonical() == texts[0]
+    assert eval_spec.parse({"attack": {"attacks": ["fab"]}}).attack == eval_spec.Custom(attacks=("fab",))
+    assert eval_spec.parse({"attack": {"version": "pgd", "steps": 10}}).to_json()["attack"] == "pgd"
 
 
 def robustbench_fields() -> set[str]:
