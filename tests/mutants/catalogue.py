@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.mutants import attacks, baselines, evaluation, pruning, training
+from tests.mutants import attacks, baselines, evaluation, planning, pruning, training
 
-MUTANTS = (*training.MUTANTS, *attacks.MUTANTS, *pruning.MUTANTS, *baselines.MUTANTS, *evaluation.MUTANTS)
+MUTANTS = (*training.MUTANTS, *attacks.MUTANTS, *pruning.MUTANTS, *baselines.MUTANTS, *evaluation.MUTANTS, *planning.MUTANTS)
