@@ -109,7 +109,7 @@ def summarise(spec: EvalSpec, blocks: Sequence[BlockResult], *, data: str = "", 
     """Blocks in order of their number -> one Result, with the one check that needs all of them."""
     ordered = sorted(blocks, key=lambda block: block.number)
     broken = tuple(b for block in ordered for b in block.broken)
-    grouped: dict[tuple, list[int]] = {}
+    grouped: dict[tuple[str, str, str], list[int]] = {}
     for block in ordered:
         for w in block.warnings:
             grouped.setdefault((w["kind"], w["attack"], w["message"]), []).append(block.number)

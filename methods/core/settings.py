@@ -58,7 +58,7 @@ def gpus_per_run(environ: Mapping[str, str] = os.environ) -> dict[str, int]:
     """Data set -> how many devices train one of its Runs together."""
     text = environ.get(GPUS_PER_RUN, "{}")
     try:
-        counts = json.loads(text)
+        counts: dict[str, int] = json.loads(text)
         valid = all(isinstance(count, int) and not isinstance(count, bool) and count >= 1 for count in counts.values())
     except (ValueError, AttributeError):
         valid = False
