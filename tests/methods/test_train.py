@@ -13,7 +13,7 @@ from tests.specs import small
     ("change", "message"),
     [
         ({"attack.stepz": 1}, "attack: unknown key 'stepz'; allowed: bn, name, pick, start, step, steps"),
-        ({"validate.stesp": 1}, "validate: unknown key 'stesp'; allowed: step, steps"),
+        ({"validate.stesp": 1}, "validate: unknown key 'stesp'; allowed: by, pick, start, step, steps"),
         ({"attack.start": "gaussian"}, "attack.start: 'gaussian' is not allowed; allowed: uniform, none"),
         ({"options.no_such": 1}, "options: unknown key 'no_such'; allowed: none"),
         ({"train": None}, "missing key 'train'"),

@@ -49,7 +49,7 @@ MUTANTS = (
     run_spec("none-names-a-run", " for key, item in value.items() if item is not None}", " for key, item in value.items()}"),
     run_spec("integral-floats-name-a-run", "return int(value) if value.is_integer() else value", "return value"),
     run_spec("lists-match-whole", "have in wanted if isinstance(wanted, list | tuple) else have == wanted", "have == wanted"),
-    run_model("gaussian-start-is-taken", 'start: Literal["uniform", "none"]', "start: str"),
+    run_model("gaussian-start-is-taken", 'start: Literal["uniform", "none"]\n', "start: str\n"),
     run_model(
         "whole-pruning-is-taken",
         'Meta(ge=0, lt=1, description="a pruned',

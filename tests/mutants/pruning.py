@@ -35,7 +35,7 @@ MUTANTS = (
     makers("weights-not-prepared", "                    maker.prepare()\n", "                    pass\n"),
     subnet("global-budget-one-less", "self.budget = int(self.keep * sum(sizes))", "self.budget = int(self.keep * sum(sizes)) - 1"),
     subnet("global-budget-one-more", "self.budget = int(self.keep * sum(sizes))", "self.budget = int(self.keep * sum(sizes)) + 1"),
-    subnet("global-counts-frozen", "maker.kept = int(mask.sum())", "maker.kept = min(maker.kept, int(mask.sum()))"),
+    subnet("global-counts-frozen", "maker.kept = mask", "maker.kept = mask if isinstance(maker.kept, int) else maker.kept"),
     allocation("kept-rounded-down", "return size - floor((1 - fraction) * size)", "return floor(fraction * size)"),
     allocation("exponent-ignored", "wanted = constant * sizes[i] ** (p - 1)", "wanted = constant * sizes[i] ** -p"),
     allocation("keep-in-binary-arithmetic", "return float(1 - Decimal(repr(sparsity)))", "return 1 - sparsity"),

@@ -72,7 +72,7 @@ def test_what_a_run_may_hold(change):
         ({"attack": {"name": "none", "step": 0.5}}, "attack: unknown key 'step'; allowed: name"),
         ({"attack": {"name": "trades", "steps": 3, "step": 1, "pick": "last"}}, "unknown key 'pick'; allowed: bn, name, step, steps"),
         ({"attack.step": 0}, "attack.step: 0 is not allowed; allowed: a step size as a fraction of eps, above 0"),
-        ({"validate.stesp": 3}, "validate: unknown key 'stesp'; allowed: step, steps"),
+        ({"validate.stesp": 3}, "validate: unknown key 'stesp'; allowed: by, pick, start, step, steps"),
         ({"train.lrr": 3}, "train: unknown key 'lrr'; allowed: batch, bn_devices, compute"),
         ({"train.epochs": 1.5}, "train.epochs: 1.5 is not allowed; allowed: a whole number, at least 1"),
         ({"train.epochs": True}, "train.epochs: True is not allowed"),
