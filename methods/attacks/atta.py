@@ -9,6 +9,9 @@ training images of ImageNet-100.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -61,10 +64,10 @@ class Canvas:
         if self.pooled and not self.complete and self.visited % self.samples < len(index):
             self.complete = bool(self.seen.all())  # waits for the device, once per pass over the images
 
-    def state(self) -> dict[str, Tensor | int]:
+    def state(self) -> dict[str, Any]:
         return {"store": self.store, "seen": self.seen, "visited": self.visited, "complete": self.complete}
 
-    def load(self, state: dict[str, Tensor | int]) -> None:
+    def load(self, state: Mapping[str, Any]) -> None:
         self.store.copy_(state["store"])
         self.seen.copy_(state["seen"])
         self.visited, self.complete = state["visited"], state["complete"]
@@ -114,12 +117,12 @@ class Atta:
 
     def draw(self, count: int, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
         """Vertical and horizontal offsets and mirror bits of `count` windows."""
-        highs = (2 * self.canvas.margin, 2 * self.canvas.margin, 2)  # of 0..8 the 8 is never drawn, as in the official code
+        offsets = 2 * self.canvas.margin  # of 0..8 the 8 is never drawn, as in the official code
 
         def draw(high: int) -> Tensor:
             return drawn(generator, count, lambda n: torch.randint(high, (n,), generator=generator, device=generator.device))
 
-        return tuple(draw(high) for high in highs)
+        return draw(offsets), draw(offsets), draw(2)
 
     def __call__(self, net: nn.Module, x: Tensor, y: Tensor, index: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """(augmented clean batch, adversarial batch) of un-augmented images x."""

@@ -41,7 +41,7 @@ class Admm:
         self.u = {name: torch.zeros_like(w) for name, w in self.z.items()}
         self.fitted = dict.fromkeys(tensors, False)  # whether the last update gave the tensor a codebook
         self.levels, self.rho, self.mask = 2**bits, rho, mask
-        self.lloyd = {"iterations": iterations, "tolerance": tolerance}
+        self.iterations, self.tolerance = iterations, tolerance
 
     def distance(self) -> Tensor:
         """||W + U - Z||^2 summed over every entry of every tensor; differentiable in W."""
@@ -57,11 +57,15 @@ class Admm:
         for name, w in self.w.items():
             moved = w + self.u[name]
             self.fitted[name] = fittable(w, self.levels)
-            z = fit(moved, seeder(name, w, moved), **self.lloyd).values(moved) if self.fitted[name] else moved
+            z = self.rounded(moved, seeder(name, w, moved)) if self.fitted[name] else moved
             if self.mask == "all" or (self.mask == "unfitted" and not self.fitted[name]):
                 z = z.masked_fill(w == 0, 0)
             self.z[name].copy_(z)
             self.u[name].copy_(moved - z)
+
+    def rounded(self, values: Tensor, seeds: Tensor) -> Tensor:
+        """The tensor rounded to a codebook fitted from its entries at these flat positions."""
+        return fit(values, seeds, iterations=self.iterations, tolerance=self.tolerance).values(values)
 
     @torch.no_grad()
     def report(self) -> dict[str, Any]:

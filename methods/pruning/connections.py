@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -14,18 +15,20 @@ class _Awake(torch.autograd.Function):
     """sign * [theta > 0]; the gradient passes through to theta where it is awake."""
 
     @staticmethod
-    def forward(ctx, theta: Tensor, signs: Tensor) -> Tensor:
+    def forward(ctx: Any, theta: Tensor, signs: Tensor) -> Tensor:
         weight = signs * (theta > 0)
         ctx.save_for_backward(weight)
         return weight
 
     @staticmethod
-    def backward(ctx, grad: Tensor) -> tuple[Tensor, None]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         return ctx.saved_tensors[0] * grad, None
 
 
 class Connections(nn.Module):
     """signs * theta where theta > 0 (binary: signs alone), else 0. Signs are never trained; sleeping thetas get no gradient."""
+
+    signs: Tensor
 
     def __init__(self, theta: Tensor, signs: Tensor, *, binary: bool = False):
         super().__init__()

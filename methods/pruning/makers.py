@@ -7,6 +7,8 @@ back to the trained tensors afterwards. Attacks and forward passes in between se
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -18,11 +20,11 @@ class _Mask(torch.autograd.Function):
     """Mask of the largest scores, so many or those of a mask; its gradient passes unchanged to every score, kept or pruned (edge-popup)."""
 
     @staticmethod
-    def forward(ctx, score: Tensor, kept: int | Tensor) -> Tensor:
+    def forward(ctx: Any, score: Tensor, kept: int | Tensor) -> Tensor:
         return (top_mask(score, kept) if isinstance(kept, int) else kept).to(score.dtype)
 
     @staticmethod
-    def backward(ctx, grad: Tensor) -> tuple[Tensor, None]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         return grad, None
 
 
@@ -30,11 +32,11 @@ class _Sign(torch.autograd.Function):
     """Sign with sign(0) = +1; identity gradient without saturation (BinaryConnect as the paper's code has it)."""
 
     @staticmethod
-    def forward(ctx, latent: Tensor) -> Tensor:
+    def forward(ctx: Any, latent: Tensor) -> Tensor:
         return torch.where(latent >= 0, 1.0, -1.0).to(latent.dtype)
 
     @staticmethod
-    def backward(ctx, grad: Tensor) -> Tensor:
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
         return grad
 
 
@@ -104,8 +106,8 @@ class Realisation:
     def push(self) -> None:
         with torch.no_grad():
             for _, maker in self.pairs:
-                if hasattr(maker, "prepare"):
-                    maker.prepare()
+                if callable(prepare := getattr(maker, "prepare", None)):
+                    prepare()
         with torch.enable_grad():
             self.made = [maker() for _, maker in self.pairs]
         with torch.no_grad():

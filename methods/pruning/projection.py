@@ -11,12 +11,13 @@ from methods.core.allocation import allocate
 from methods.networks.resnet import Net
 from methods.pruning.masks import global_mask
 
-Layers = Mapping[str, Mapping[str, nn.Parameter]]
+Layers = Mapping[str, Mapping[str, Tensor]]
 
 
-def compressed_layers(net: Net, makers: Mapping[str, nn.Module]) -> dict[str, dict[str, nn.Parameter]]:
+def compressed_layers(net: Net, makers: Mapping[str, nn.Module]) -> dict[str, dict[str, Tensor]]:
     """Per convolution, the tensors that are compressed: those of its maker, or its weight."""
-    return {name: dict(makers[name].named_parameters()) if name in makers else {"weight": conv.weight} for name, conv in net.convs()}
+    layers: dict[str, dict[str, Tensor]] = {name: {"weight": conv.weight} for name, conv in net.convs()}
+    return layers | {name: dict(maker.named_parameters()) for name, maker in makers.items()}
 
 
 def budgets(sizes: list[int], keep: float, p: float) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import ceil, floor
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -45,16 +46,18 @@ class _Hold(torch.autograd.Function):
     """weight * mask whose gradient ignores the mask: growth may look at it, and `Masked.hold` discards what it did elsewhere."""
 
     @staticmethod
-    def forward(ctx, weight: Tensor, mask: Tensor) -> Tensor:
+    def forward(ctx: Any, weight: Tensor, mask: Tensor) -> Tensor:
         return weight * mask
 
     @staticmethod
-    def backward(ctx, grad: Tensor) -> tuple[Tensor, None]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         return grad, None
 
 
 class Masked(nn.Module):
     """weight * mask, or sign(weight) * mask: the mask stands outside the sign, because sign(0) = +1 would make a dense network."""
+
+    mask: Tensor
 
     def __init__(self, weight: Tensor, mask: Tensor, *, binary: bool = False):
         super().__init__()
@@ -83,9 +86,13 @@ class Masked(nn.Module):
 
         Grown weights start at 0 (binary: +1, until the next step settles their sign); one that dies and regrows at once keeps its value.
         """
-        alive, wanted = survivors(self.weight, self.mask, rate, prune)
-        wanted = (1 + growth) * wanted
-        mask = grown_by_gradient(alive, wanted, self.weight.grad) if u is None else grown_randomly(alive, wanted, u)
+        alive, dead = survivors(self.weight, self.mask, rate, prune)
+        wanted = (1 + growth) * dead
+        if u is not None:
+            mask = grown_randomly(alive, wanted, u)
+        else:
+            assert self.weight.grad is not None, "growth by gradient comes after backward"
+            mask = grown_by_gradient(alive, wanted, self.weight.grad)
         died, grown = int(self.mask.sum() - alive.sum()), int(mask.sum() - alive.sum())
         self.mask.copy_(mask)
         return died, grown

@@ -11,6 +11,19 @@ from torch import Tensor, nn
 from methods.networks.resnet import Net
 
 
+def running(norm: nn.BatchNorm2d) -> tuple[Tensor, Tensor]:
+    """Running mean and variance, which every norm of our networks keeps."""
+    assert norm.running_mean is not None
+    assert norm.running_var is not None
+    return norm.running_mean, norm.running_var
+
+
+def tracked(norm: nn.BatchNorm2d) -> Tensor:
+    """How many batches a norm has seen."""
+    assert norm.num_batches_tracked is not None
+    return norm.num_batches_tracked
+
+
 def forward_with_statistics(net: Net, x: Tensor) -> tuple[Tensor, Callable[[], None]]:
     """A train-mode forward that leaves the running statistics alone, and a function that applies its update to them.
 
@@ -18,24 +31,25 @@ def forward_with_statistics(net: Net, x: Tensor) -> tuple[Tensor, Callable[[], N
     statistics notice. So: one forward, and the update as many times, and at those moments, as the original would.
     """
     norms = net.norms()
-    saved = [(n.running_mean.clone(), n.running_var.clone(), n.momentum) for n in norms]
+    saved, momenta = [tuple(statistic.clone() for statistic in running(n)) for n in norms], [n.momentum for n in norms]
     for n in norms:
         n.momentum = 1.0  # the running statistics become those of this batch
     logits = net(x)
-    batch = [(n.running_mean.clone(), n.running_var.clone()) for n in norms]
-    for n, (mean, var, momentum) in zip(norms, saved, strict=True):
+    batch = [tuple(statistic.clone() for statistic in running(n)) for n in norms]
+    for n, statistics, momentum in zip(norms, saved, momenta, strict=True):
         # .data: autograd keeps the buffers of the forward for backward, which in train mode does not look at them
-        n.running_mean.data.copy_(mean)
-        n.running_var.data.copy_(var)
+        for statistic, before in zip(running(n), statistics, strict=True):
+            statistic.data.copy_(before)
         n.momentum = momentum
-        n.num_batches_tracked.sub_(1)
+        tracked(n).sub_(1)
 
     @torch.no_grad()
     def update() -> None:
-        for n, (mean, var) in zip(norms, batch, strict=True):
-            n.running_mean.data.mul_(1 - n.momentum).add_(mean, alpha=n.momentum)
-            n.running_var.data.mul_(1 - n.momentum).add_(var, alpha=n.momentum)
-            n.num_batches_tracked.add_(1)
+        for n, seen in zip(norms, batch, strict=True):
+            assert n.momentum is not None
+            for statistic, new in zip(running(n), seen, strict=True):
+                statistic.data.mul_(1 - n.momentum).add_(new, alpha=n.momentum)
+            tracked(n).add_(1)
 
     return logits, update
 

@@ -54,7 +54,7 @@ class Method:
         makers = self.makers()
         if parent is not None:
             self.inherit(parent, makers)
-        self.net.to(device, memory_format=self.layout)
+        self.net.to(device, memory_format=self.layout)  # type: ignore[call-overload]  # torch's stubs do not know it
         for maker in makers.values():
             maker.to(device)
         self.realisation = Realisation(self.net, makers)

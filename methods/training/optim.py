@@ -21,7 +21,7 @@ class SGDW(torch.optim.Optimizer):
         super().__init__(params, {"lr": lr, "momentum": momentum, "weight_decay": weight_decay, "base_lr": lr})
 
     @torch.no_grad()
-    def step(self) -> None:
+    def step(self, closure: None = None) -> None:  # type: ignore[override]  # nothing here evaluates the loss again
         for group in self.param_groups:
             decay = group["weight_decay"] * group["lr"] / group["base_lr"]
             for p in group["params"]:

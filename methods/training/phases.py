@@ -12,7 +12,7 @@ from methods.core.errors import UserError
 
 def check_phase(phases: Mapping[str, Mapping[str, Any]], spec: Mapping[str, Any], parent: Mapping[str, Tensor] | None) -> str:
     """The phase of a run, one of the RECIPE's `phases`; it has a parent where these say so, and only there."""
-    method, phase = spec["method"], spec.get("phase")
+    method, phase = spec["method"], spec.get("phase", "none")
     if phase not in phases:
         raise UserError(f"unknown 'phase: {phase}' of method '{method}'; allowed: {', '.join(phases)}")
     before = phases[phase].get("parent")

@@ -11,6 +11,7 @@ from methods.attacks.pgd import mode
 from methods.data.split import Batch
 from methods.distributed.world import World
 from methods.networks.resnet import Net
+from methods.training.losses import running
 from methods.training.method import Method
 from methods.training.precision import compute_of, computed_in
 
@@ -38,7 +39,7 @@ def step(method: Method, batch: Batch, epoch: int, number: int, world: World) ->
     world.weigh(loss, part).backward()
     world.add_gradients(method.parameters())
     if "bn_devices" in settings:  # as in nn.DataParallel, whose running statistics are those of the first device
-        world.copy_from_first(statistic for norm in method.net.norms() for statistic in (norm.running_mean, norm.running_var))
+        world.copy_from_first(statistic for norm in method.net.norms() for statistic in running(norm))
     method.pull()
     method.optimizer.step()
     method.after_step(epoch * method.epoch_steps + number + 1, draws)

@@ -32,10 +32,10 @@ MUTANTS = (
     pgd("trades-starts-at-the-image", "adv = x + 0.001 * draw_like", "adv = x + 0 * draw_like", GOLDEN),
     atta(
         "crop-range-one-too-large",
-        "(2 * self.canvas.margin, 2 * self.canvas.margin, 2)",
-        "(2 * self.canvas.margin + 1, 2 * self.canvas.margin + 1, 2)",
+        "return draw(offsets), draw(offsets), draw(2)",
+        "return draw(offsets + 1), draw(offsets + 1), draw(2)",
     ),
-    atta("flips-never-drawn", "2 * self.canvas.margin, 2)  #", "2 * self.canvas.margin, 1)  #"),
+    atta("flips-never-drawn", "draw(offsets), draw(2)", "draw(offsets), draw(1)"),
     atta("pooled-never-seen", "        self.seen[index] = True\n", ""),
     atta("pooled-complete-too-early", "self.complete = bool(self.seen.all())", "self.complete = True"),
     atta("mirror-ignored", "torch.where(flip[:, None].bool(), columns.flip(1), columns)", "columns"),

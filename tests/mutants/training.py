@@ -105,7 +105,7 @@ MUTANTS = (
         "loss = (1 - w_clean) * clean_loss + w_clean * loss",
         "tests/baselines/test_atmc.py",
     ),
-    losses("statistics-not-put-back", "n.running_var.data.copy_(var)", "n.running_var.data.copy_(n.running_var)"),
+    losses("statistics-not-put-back", "statistic.data.copy_(before)", "statistic.data.copy_(statistic)"),
     declared("anything-is-binary", "    if actual == declared:\n        return\n", "    if declared:\n        return\n"),
     declared(
         "signs-may-be-called-fp", '    actual = "fp" if odd else "binary"\n', '    actual = "fp" if odd or declared == "fp" else "binary"\n'
