@@ -142,7 +142,7 @@ class BinarySubnet(Method):
 
     def push(self) -> None:
         if self.spec["p"] == "global":  # one threshold for all layers: the counts follow from the scores of the moment
-            makers = list(self.realisation.makers.values())
+            makers = [maker for maker in self.realisation.makers.values() if isinstance(maker, Scored)]
             masks = global_mask([maker.scores.detach().abs() for maker in makers], self.budget)
             for maker, mask in zip(makers, masks, strict=True):
                 maker.kept = mask

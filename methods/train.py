@@ -16,6 +16,7 @@ import signal
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from methods.core import fingerprint, paths, settings
 from methods.core.errors import UserError
@@ -37,7 +38,7 @@ from methods.training.registry import load_method, load_recipe
 from methods.training.resume import Resume
 
 
-def parse_spec(text: str) -> dict:
+def parse_spec(text: str) -> dict[str, Any]:
     """The run's spec: complete, without a key that a run or its method does not know."""
     spec = parse_run(text)
     recipe = load_recipe(spec["method"])
@@ -45,13 +46,13 @@ def parse_spec(text: str) -> dict:
     return spec
 
 
-def load_data(spec: dict, root: Path | None, world: World = ALONE) -> Data:
+def load_data(spec: dict[str, Any], root: Path | None, world: World = ALONE) -> Data:
     # The processes of a run share the cores of their machine.
     workers = max(1, min(8, len(os.sched_getaffinity(0)) // world.size)) if world.size > 1 else None
     return load_of(spec, root=root, workers=workers)
 
 
-def run(spec: dict, out: Path, data_root: Path | None, *, save_every: float = 300.0, wait: float = math.inf) -> None:
+def run(spec: dict[str, Any], out: Path, data_root: Path | None, *, save_every: float = 300.0, wait: float = math.inf) -> None:
     """Train, then publish the results."""
     stopping: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: stopping.append(number))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
 
@@ -104,7 +105,7 @@ def heartbeat(course: Course, resume: Resume, world: World) -> Heartbeat:
     )
 
 
-def summary(record: dict, method: Method, seconds: float) -> str:
+def summary(record: dict[str, Any], method: Method, seconds: float) -> str:
     """One line about an epoch."""
     return (
         f"epoch {record['epoch'] + 1}/{method.spec['train']['epochs']}  loss {record['train_loss']:.4f}"

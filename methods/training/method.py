@@ -41,7 +41,7 @@ class Method:
 
     hands_over: str | None = None  # which state children of this run start from: "last", "best" or none
 
-    def __init__(self, spec: dict, data: Data, *, device: torch.device, parent: dict[str, Tensor] | None = None):
+    def __init__(self, spec: dict[str, Any], data: Data, *, device: torch.device, parent: dict[str, Tensor] | None = None):
         self.spec, self.device = spec, device
         self.options: dict[str, Any] = spec.get("options", {})
         self.seed = spec["seed"]
@@ -161,7 +161,7 @@ class Method:
             raise UserError(f"'options.augment: {augment}' is not possible for {self.spec['dataset']}; allowed: {', '.join(allowed)}")
         return augment
 
-    def _attack(self, settings: dict, data: Data) -> Atta | str:
+    def _attack(self, settings: dict[str, Any], data: Data) -> Atta | str:
         name = settings["name"]
         if name not in ATTACKS:
             raise UserError(f"unknown 'attack.name: {name}'; allowed: {', '.join(ATTACKS)}")

@@ -8,7 +8,7 @@ from methods.data.load import Data
 from methods.networks.resnet import Net, build
 
 
-def network(spec: dict, data: Data) -> Net:
+def network(spec: dict[str, Any], data: Data) -> Net:
     """The network that a run asks for, with PyTorch's default weights."""
     return build(
         spec["arch"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import cos, pi
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -33,7 +34,7 @@ class SGDW(torch.optim.Optimizer):
                 p.add_(velocity)
 
 
-def optimizer(params: Iterable[Tensor], train: dict) -> torch.optim.Optimizer:
+def optimizer(params: Iterable[Tensor], train: dict[str, Any]) -> torch.optim.Optimizer:
     """The optimiser of a run's `train` settings. Weight decay acts on every trained tensor: scores, weights, batch-norm parameters."""
     name, lr, decay = train["optimizer"], train["lr"], train["weight_decay"]
     params = list(params)
@@ -46,7 +47,7 @@ def optimizer(params: Iterable[Tensor], train: dict) -> torch.optim.Optimizer:
     raise UserError(f"unknown 'train.optimizer: {name}'; allowed: sgd, adam, sgdw")
 
 
-def learning_rate(train: dict, epoch: int) -> float:
+def learning_rate(train: dict[str, Any], epoch: int) -> float:
     """Learning rate of a 0-based epoch."""
     lr, epochs, warmup = train["lr"], train["epochs"], train.get("warmup", 0)
     if epoch < warmup:

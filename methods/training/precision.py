@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -36,12 +37,12 @@ def computed_in(compute: str, net: Net) -> Iterator[None]:
         net.lowered = before
 
 
-def compute_of(train: Mapping) -> str:
+def compute_of(train: Mapping[str, Any]) -> str:
     """The number format of a run's `train` settings."""
     return train.get("compute", "fp32")
 
 
-def require_units(train: Mapping, device: str) -> None:
+def require_units(train: Mapping[str, Any], device: str) -> None:
     """Refuse a run whose format a device ("cpu" or "cuda") can only imitate: that is several times slower than float32, and for nothing.
 
     A warning would be read when the time is lost; who really wants to wait trains the same run in float32.
