@@ -123,3 +123,12 @@ def test_a_row_from_nothing_and_a_second_run_that_does_nothing(snakemake):
     assert text.count("| done ") == 2 and "NOT comparable" in text and "CIFAR-10 sample" in text
     code, output = snakemake(target, "--config", "data_root=elsewhere")
     assert code == 0 and "Nothing to be done" in output, "where the data lies is no part of a result"
+
+
+def test_seeds_on_the_command_line_multiply_the_trainings(snakemake):
+    words = ("-n", paths.table("demo", "bn_ablation", "md"), "--config", "data_root=none")
+    once, twice = (jobs(snakemake(*words, *seeds)[1])["train"] for seeds in ((), ("seeds=[1,2]",)))
+    assert (once, twice) == (8, 16)
+    code, output = snakemake(*words, "seeds=[1,1]")
+    assert code != 0
+    assert "suite.yaml: seeds: [1, 1] is not allowed; allowed: a list of seeds such as [1, 2, 3], each once" in output
