@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from methods.core.errors import UserError
+from methods.data.photograph import picture
 from methods.data.split import Batch, Pool, Split, generator, unit, within
 from methods.data.torchvision_shim import torchvision
 from methods.data.transfer import sent
@@ -121,14 +122,10 @@ class _Photographs(Dataset):
         return len(self.paths)
 
     def __getitem__(self, index: int) -> Tensor | str:
-        from PIL import Image
-
-        path = self.paths[index]
         try:
-            with Image.open(path) as file:
-                image = file.convert("RGB")  # some photographs are greyscale or CMYK
-        except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-            return f"{path}: unreadable or truncated image ({error}); replace the file"
+            image = picture(self.paths[index])
+        except UserError as error:
+            return str(error)
         if not self.random:
             return self.transform(image)
         # torchvision draws from the global generator: lend it this sample's own stream.

@@ -3,7 +3,7 @@
 
 rule bench:
     input:
-        [paths.bench(part) for part in ("train", "evaluate", "precision")],
+        [paths.bench(part) for part in ("train", "evaluate", "precision", "loader")],
 
 
 rule bench_part:
@@ -12,7 +12,7 @@ rule bench_part:
     log:
         paths.log("bench", "{part}"),
     wildcard_constraints:
-        part="train|evaluate|precision",
+        part="train|evaluate|precision|loader",
     conda:
         ENVIRONMENT
     # Everything at once would measure the neighbours.
