@@ -20,7 +20,6 @@ from math import log2
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from methods.core import paths, sealed
 from methods.core.class_names import class_names
 from methods.core.errors import UserError
 
@@ -62,20 +61,11 @@ def pack(options: argparse.Namespace) -> None:
     from methods.networks import compact
     from methods.networks.model_file import load_model, load_tensors
 
-    path = model_path(options.network)
+    path = compact.run_model(options.network)[0] if options.network.is_dir() else options.network
     net = load_model(path)
     compact.pack(net, load_tensors(path)[1].get("spec", {}), options.out, half=options.half)  # type: ignore[arg-type]
     show(argparse.Namespace(file=options.out))
     print(f"{path}: {path.stat().st_size:,} bytes")
-
-
-def model_path(network: Path) -> Path:
-    """The model file that was asked for: itself, or the intact one of a run."""
-    if not network.is_dir():
-        return network
-    path = network / paths.MODEL
-    sealed.require(path, sealed.read(network / paths.MANIFEST).get("model_sha256"))
-    return path
 
 
 def unpack(options: argparse.Namespace) -> None:

@@ -22,6 +22,7 @@ def run(options: argparse.Namespace) -> None:
     from methods.data.load import load_of
     from methods.evaluation.images import from_split
     from methods.evaluation.runner import run_shard
+    from methods.networks.compact import run_model
     from methods.networks.model_file import load_model
     from methods.runtime.device import device as chosen_device
     from methods.runtime.provenance import provenance
@@ -33,8 +34,7 @@ def run(options: argparse.Namespace) -> None:
     for key in ("dataset", "data"):
         if key not in trained:
             raise UserError(f"{options.run / paths.MANIFEST}: the key 'spec.{key}' is missing; it is not the manifest of a run")
-    path = options.run / paths.MODEL
-    model = sealed.require(path, manifest.get("model_sha256"))
+    path, model = run_model(options.run)
     net = load_model(path)
     data = load_of(trained, root=options.data_root)
     device, files = chosen_device(), fingerprint.of_evaluation()

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from methods.core import paths, sealed
 from methods.core.errors import UserError
 from methods.core.files import write
 from methods.networks.compact.container import Header
@@ -21,7 +22,7 @@ from methods.networks.compact.writer import Unfit, encode
 from methods.networks.model_file import save_model
 from methods.networks.resnet import Net
 
-__all__ = ["SUFFIX", "Header", "Unfit", "pack", "packed_size", "read", "unpack"]
+__all__ = ["SUFFIX", "Header", "Unfit", "pack", "packed_size", "read", "run_model", "unpack"]
 
 SUFFIX = ".rbs"
 
@@ -52,3 +53,12 @@ def unpack(path: Path, out: Path) -> str:
     """Write the model file of a compact file, byte for byte the one that training wrote; returns its SHA-256."""
     net, header = read(path)
     return save_model(net, header.spec, out)
+
+
+def run_model(folder: Path) -> tuple[Path, str]:
+    """The intact model file of a finished Run, and its SHA-256. Results that travelled have the compact file alone: it is unpacked."""
+    path, packed = folder / paths.MODEL, folder / paths.COMPACT
+    expected = sealed.read(folder / paths.MANIFEST).get("model_sha256")
+    if not path.exists() and packed.is_file():
+        unpack(packed, path)
+    return path, sealed.require(path, expected)

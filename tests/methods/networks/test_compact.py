@@ -179,6 +179,20 @@ def test_commands(tmp_path, capsys):
     assert "is damaged, or not the file that train.json describes" in capsys.readouterr().err
 
 
+def test_a_run_that_came_without_its_model_file(tmp_path):
+    net, spec = trained("binary_subnet", precision="binary")
+    digest = save_model(net, spec, tmp_path / paths.MODEL)
+    sealed.write(tmp_path / paths.MANIFEST, {"model_sha256": digest})
+    compact.pack(net, spec, tmp_path / paths.COMPACT)
+    (tmp_path / paths.MODEL).unlink()
+    assert compact.run_model(tmp_path) == (tmp_path / paths.MODEL, digest)
+    same(net, load_model(tmp_path / paths.MODEL))
+    sealed.write(tmp_path / paths.MANIFEST, {"model_sha256": "of another network"})
+    (tmp_path / paths.MODEL).unlink()
+    with pytest.raises(UserError, match="is damaged, or not the file that train.json describes"):
+        compact.run_model(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("spec", "stem", "side"),
     [

@@ -15,6 +15,7 @@ from methods.networks.model_file import load_model
 from tests.workflow import finished
 from workflow.suite.__main__ import main
 from workflow.suite.figures import catalogue, curves, mask_plots, needs, ratio_map, size_plot, style
+from workflow.suite.jobs import damage
 from workflow.suite.planning import plan
 from workflow.suite.planning.config import ROOT
 from workflow.suite.results import masks, size
@@ -273,6 +274,20 @@ def test_a_damaged_model_is_named_and_made_anew(demo, folder, tmp_path):
     with pytest.raises(UserError, match="model.safetensors: is damaged"):
         mask_plots.full(demo, tmp_path, "", "")
     assert not (tmp_path / paths.train_manifest(run)).exists(), "so that it is trained anew"
+
+
+def test_a_model_that_was_not_copied_is_unpacked(demo, folder, tmp_path):
+    run = needs.subject(demo)
+    shutil.copytree(folder / paths.run_folder(run), tmp_path / paths.run_folder(run))
+    (tmp_path / paths.model(run)).unlink()
+    assert damage.checked_model(run, tmp_path).read_bytes() == (folder / paths.model(run)).read_bytes()
+    (tmp_path / paths.model(run)).unlink()
+    (tmp_path / paths.compact(run)).write_bytes(b"x")
+    with pytest.raises(
+        UserError, match="model.safetensors: cannot be made from network.rbs .*is no compact network.*; get that file again"
+    ):
+        damage.checked_model(run, tmp_path)
+    assert (tmp_path / paths.train_manifest(run)).exists(), "nothing is trained anew for want of a copy"
 
 
 def test_the_map_shows_both_numbers_of_each_cell(demo, folder):

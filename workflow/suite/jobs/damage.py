@@ -5,11 +5,15 @@ checked when they are read.
 """
 
 import contextlib
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
 from methods.core import paths, sealed
+from methods.core.errors import UserError
+from methods.core.revision import ROOT
 from methods.core.sealed import Damaged
 from workflow.suite.planning.plan import Plan
 
@@ -57,6 +61,7 @@ def check_model(run: str, folder: Path) -> Path:
 
 def checked_model(run: str, folder: Path) -> Path:
     """The same for readers of finished Runs, whose models no start looks at: a damaged one loses its manifest, and is so made anew."""
+    unpack(run, folder)
     try:
         return check_model(run, folder)
     except Damaged:
@@ -64,6 +69,18 @@ def checked_model(run: str, folder: Path) -> Path:
         with contextlib.suppress(FileNotFoundError):  # another reader was first
             manifest.replace(manifest.with_name(f"{manifest.name}.damaged"))
         raise
+
+
+def unpack(run: str, folder: Path) -> None:
+    """Make the model file of a Run that came with its compact file alone, in a process of its own: it takes torch."""
+    model, packed = folder / paths.model(run), folder / paths.compact(run)
+    if model.exists() or not packed.is_file():
+        return
+    command = [sys.executable, "-m", "methods.compact", "unpack", str(packed.resolve()), str(model.resolve())]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        reason = (done.stderr.strip().splitlines() or ["no reason was given"])[-1]
+        raise UserError(f"{model}: cannot be made from {packed.name} ({reason}); get that file again")
 
 
 def check_history(run: str, folder: Path) -> None:
@@ -74,7 +91,8 @@ def check_history(run: str, folder: Path) -> None:
 def _check_training(plan: Plan, run: str, folder: Path, *, awaited: bool) -> None:
     check_history(run, folder)
     chosen = plan.evaluations.get(run)
-    if chosen and not (folder / paths.evaluation(run, chosen.id)).is_file():
+    packed = not (folder / paths.model(run)).exists() and (folder / paths.compact(run)).is_file()  # evaluations unpack it
+    if chosen and not packed and not (folder / paths.evaluation(run, chosen.id)).is_file():
         check_model(run, folder)
     if awaited:
         sealed.require(folder / paths.handover(run), sealed.read(folder / paths.train_manifest(run)).get("handover_sha256"))
