@@ -87,7 +87,11 @@ def evaluate(plan: Plan, run: str, folder: Path, *, n: int = 64, hits: int | Non
     path.parent.mkdir(parents=True, exist_ok=True)
     robust = 4 + int(plan.runs[run].id, 16) % (n // 2) if hits is None else hits
     clean = min(robust + 8, n)
+    # Robust images are right, the next eight are broken by the attack, the others wrong as they are; which images these are is drawn.
+    order = torch.randperm(n, generator=torch.Generator().manual_seed(int(plan.runs[run].id, 16) % 2**31)).tolist()
+    examples = "".join("0" if place < robust else "2" if place < clean else "1" for place in order)
     result = {"clean_acc": clean / n, "n_clean": clean, "n": n, "data": "Synthetic images", "warnings": [], "after": {}}
+    result["broken_by"] = {"codes": ["none", "clean", "apgd-ce"], "examples": examples}
     attacked = {"robust_acc": robust / n, "n_robust": robust} if chosen.spec["attack"] != "clean" else {}
     sealed.write(path, result | attacked)
 

@@ -165,8 +165,8 @@ def test_several_seeds_add_their_variance():
 
 
 def test_versus_counts_kinds_of_images():
-    item = versus.between(measured("1110000000"), measured("1011111111"))
-    assert item.kinds == (2, 1, 7, 0)
+    item = versus.between(measured("1011111111"), measured("1110000000"))
+    assert item.kinds == (2, 7, 1, 0)
     assert item.difference == pytest.approx(0.6)
     assert item.p == pytest.approx(paired.mcnemar(1, 7))
     assert item.verdict == "undecided"
@@ -175,7 +175,7 @@ def test_versus_counts_kinds_of_images():
 
 def test_versus_without_outcomes_is_newcombes():
     # Newcombe 1998, table II, method 10: 56/70 against 48/80.
-    item = versus.between(measured("1" * 48 + "0" * 32, stored=False), measured("1" * 56 + "0" * 14, stored=False))
+    item = versus.between(measured("1" * 56 + "0" * 14, stored=False), measured("1" * 48 + "0" * 32, stored=False))
     assert item.interval == pytest.approx((0.0524, 0.3339), abs=5e-5)
     assert item.kinds is None
     assert item.verdict == "higher"
@@ -183,7 +183,7 @@ def test_versus_without_outcomes_is_newcombes():
 
 def test_a_family_is_adjusted():
     base = measured("0" * 20)
-    family = versus.family([(base, measured("1" * 6 + "0" * 14)), (base, measured("1" * 5 + "0" * 15))])
+    family = versus.family([(measured("1" * 6 + "0" * 14), base), (measured("1" * 5 + "0" * 15), base)])
     assert [item.p for item in family] == pytest.approx([2 / 64, 2 / 32])
     assert [item.adjusted for item in family] == pytest.approx([4 / 64, 4 / 64])
     assert {item.verdict for item in family} == {"undecided"}

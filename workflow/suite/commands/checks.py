@@ -1,4 +1,4 @@
-"""Commands that hold numbers against each other: diff, claims."""
+"""Commands that hold numbers against each other: diff, versus, claims."""
 
 import argparse
 from pathlib import Path
@@ -15,6 +15,9 @@ def add(command: Add) -> None:
     diff.add_argument("sets", nargs="*", metavar="A B", help="two of: a scale, a .parquet frame, a folder that holds results/")
     diff.add_argument("--table", help="only this table")
     diff.add_argument("--strict", action="store_true", help="exit code 1 unless every number is reproduced")
+    versus = command("versus", _versus, "One row against another over the same images; or every row of a table against the best.")
+    versus.add_argument("rows", nargs="+", metavar="ROW", help="two rows (TABLE.ROW TABLE.ROW), or one table")
+    versus.add_argument("--column", help="only this column")
     command("claims", _claims, "The paper's claims, tested on its numbers and on ours.")
 
 
@@ -34,6 +37,21 @@ def _diff(planned: plan.Plan, options: argparse.Namespace) -> tuple[str, int]:
         differences = compare.compare(planned, options.directory, table)
         text = diff_text.of_plan(planned, differences, made_by=made_by())
     return text, int(options.strict and not compare.reproduced(differences))
+
+
+def _versus(planned: plan.Plan, options: argparse.Namespace) -> str:
+    from workflow.suite.results import versus
+    from workflow.suite.tables import versus_text
+
+    names = options.rows
+    if len(names) == 2:
+        return versus_text.of_rows(planned, *names, versus.rows(planned, *names, options.directory, options.column))
+    if len(names) > 2 or "." in names[0]:
+        raise UserError(f"versus takes two rows (TABLE.ROW TABLE.ROW) or one table; it was given '{' '.join(names)}'")
+    columns = versus.of_table(planned, names[0], options.directory)
+    if options.column is not None and options.column not in columns:
+        raise UserError(f"'{options.column}' is no column of {names[0]} with two measured rows; allowed: {', '.join(columns)}")
+    return versus_text.of_table(planned, names[0], {options.column: columns[options.column]} if options.column else columns)
 
 
 def _claims(planned: plan.Plan, options: argparse.Namespace) -> str:

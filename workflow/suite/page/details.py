@@ -42,47 +42,48 @@ def difference(item: Measured) -> float | None:
 def lines(item: Measured, shelf: Shelf, verdict: Verdict | None) -> list[Line]:
     """Label and entries of each thing to say, in reading order."""
     cell, plan = item.cell, shelf.plan
-    found: list[tuple[str, list[str | dict[str, str]]]] = [("Status", [item.status])]
+    entries: list[tuple[str, list[str | dict[str, str]]]] = [("Status", [item.status])]
     if item.value is not None:
-        found.append(("Ours", [f"{caption.percent(item.value)} %"]))
-        found += _spread(item)
-        found.append(("Data", list(item.labels)))
+        entries.append(("Ours", [f"{caption.percent(item.value)} %"]))
+        entries += _spread(item)
+        entries.append(("Data", list(item.labels)))
     if not cell.reported.absent:
-        found.append(("Paper", [_paper(item)]))
+        entries.append(("Paper", [_paper(item)]))
     apart = difference(item)
     if apart is not None:
-        found.append(("Difference", [f"{apart:+.2f} points"]))
+        entries.append(("Difference", [f"{apart:+.2f} points"]))
     if verdict:
-        found.append(("Verdict", [verdict.word + (f": {verdict.why}" if verdict.why else "")]))
-    found += [("Why", [why]) for why in (cell.unavailable, cell.not_applicable) if why]
-    found += [("Note", list(cell.notes))] if cell.notes else []
+        entries.append(("Verdict", [verdict.word + (f": {verdict.why}" if verdict.why else "")]))
+    entries += [("Why", [why]) for why in (cell.unavailable, cell.not_applicable) if why]
+    entries += [("Note", list(cell.notes))] if cell.notes else []
     if item.warnings:
-        found.append(("Warnings", [f"{item.warnings} from the attack; the evaluation file has them"]))
+        entries.append(("Warnings", [f"{item.warnings} from the attack; the evaluation file has them"]))
     for seed, run in zip(plan.seeds_of(cell), cell.runs, strict=True):
         chosen = plan.evaluations[run]
-        found.append((f"Run, seed {seed}", [plan.runs[run].id]))
+        entries.append((f"Run, seed {seed}", [plan.runs[run].id]))
         if (network := shelf.folder / paths.compact(run)).is_file():
-            found.append(("Network", [f"{network.stat().st_size:,} bytes", shelf.entry(paths.compact(run))]))
-        found.append(("Files", [shelf.entry(path) for path in (paths.run_folder(run), paths.evaluation(run, chosen.id))]))
-        found.append(("Logs", [shelf.entry(path) for path in (paths.log("train", run), *evaluation_logs(plan, run))]))
-    return [(label, [entry if isinstance(entry, dict) else {"text": entry} for entry in entries]) for label, entries in found]
+            entries.append(("Network", [f"{network.stat().st_size:,} bytes", shelf.entry(paths.compact(run))]))
+        entries.append(("Files", [shelf.entry(path) for path in (paths.run_folder(run), paths.evaluation(run, chosen.id))]))
+        entries.append(("Logs", [shelf.entry(path) for path in (paths.log("train", run), *evaluation_logs(plan, run))]))
+    return [(label, [entry if isinstance(entry, dict) else {"text": entry} for entry in parts]) for label, parts in entries]
 
 
 def evaluation_logs(plan: Plan, run: str) -> list[str]:
     """The logs of an evaluation: one per shard, or a single one in a plan that cuts nothing."""
     chosen = plan.evaluations[run]
-    if all(found.shards == 1 for found in plan.evaluations.values()):
+    if all(item.shards == 1 for item in plan.evaluations.values()):
         return [paths.log("evaluate", run, chosen.id)]
     return [paths.log("evaluate", run, chosen.id, f"{k}-of-{chosen.shards}") for k in range(1, chosen.shards + 1)]
 
 
 def _spread(item: Measured) -> list[tuple[str, list[str]]]:
     low, high = item.interval
-    found = [("95 % interval", [f"{caption.percent(low)} to {caption.percent(high)} %, over {item.n} test images"])]
+    entries = [("95 % interval", [f"{caption.percent(low)} to {caption.percent(high)} %, over {item.n} test images"])]
     if item.sd is not None:
         values = ", ".join(caption.percent(value) for value in item.values)
-        found.append(("Seeds", [f"{len(item.values)}, standard deviation {caption.percent(item.sd)}: {values}"]))
-    return found
+        entries.append(("Seeds", [f"{len(item.values)}, standard deviation {caption.percent(item.sd)}: {values}"]))
+        entries += [("Spread", [text]) for text in caption.spread_lines(item)]
+    return entries
 
 
 def _paper(item: Measured) -> str:

@@ -46,6 +46,7 @@ def page(plan: Plan, folder: Path, *, made_by: str) -> str:
         closed=sheets.closed(plan),
         sheets=[found for found in (sheets.differences(plan, folder), sheets.claims(plan, folder)) if found],
         judged=bool(verdicts),
+        tied=caption.TIED,
         details=_inline({cell["address"]: {"name": cell["name"], "lines": cell["lines"]} for cell in cells}),
         style=_asset("style.css"),
         script=_asset("script.js"),

@@ -10,6 +10,7 @@ from workflow.suite.page import details
 from workflow.suite.page.details import Shelf, Verdict
 from workflow.suite.planning.plan import Plan
 from workflow.suite.planning.tables import Table
+from workflow.suite.results import versus
 from workflow.suite.results.measure import Measured, measure_table
 from workflow.suite.tables import caption, marks
 
@@ -18,12 +19,14 @@ def results(plan: Plan, name: str, folder: Path, verdicts: Mapping[str, Verdict]
     """A results table: everything the template needs, as plain values."""
     shape, measured = plan.table(name), measure_table(plan, name, folder)
     best = marks.best(shape, {key: item.value for key, item in measured.items() if item.value is not None})
+    tied = versus.ties(shape, measured)
     items, shelf, rows, section = list(measured.values()), Shelf(plan=plan, folder=folder), [], shape.rows[0].section
     for row in shape.rows:
         cells = []
         for column in shape.columns:
             item, mark = measured[row.id, column.id], best.get((row.id, column.id))
-            cells.append(_cell(item, mark, shelf, verdicts.get(item.cell.address), [*row.labels, *column.head]))
+            tie = (row.id, column.id) in tied
+            cells.append(_cell(item, mark, tie, shelf, verdicts.get(item.cell.address), [*row.labels, *column.head]))
         rows.append({"labels": row.labels, "cells": cells, "divided": row.section != section})
         section = row.section
     return {
@@ -48,13 +51,14 @@ def _groups(shape: Table) -> list[tuple[str, int]]:
     return [(head, len(list(columns))) for head, columns in groupby(shape.columns, key=lambda column: column.head[0])]
 
 
-def _cell(item: Measured, mark: str | None, shelf: Shelf, verdict: Verdict | None, names: list[str]) -> dict[str, Any]:
+def _cell(item: Measured, mark: str | None, tied: bool, shelf: Shelf, verdict: Verdict | None, names: list[str]) -> dict[str, Any]:
     ours, paper = caption.shown(item, exact=False), caption.reported(item.cell.reported)
     apart = details.difference(item)
     return {
         "address": item.cell.address,
         "ours": ours,
         "mark": mark,
+        "tied": tied,
         "paper": paper,
         "paper_mark": item.cell.reported.mark,
         "noted": bool(item.cell.notes),
@@ -65,7 +69,8 @@ def _cell(item: Measured, mark: str | None, shelf: Shelf, verdict: Verdict | Non
             "difference": "" if apart is None else f"{apart:.2f}",
         },
         "name": ", ".join(names),
-        "spoken": f"{', '.join(names)}: ours {_spoken(ours)}" + (f", paper {_spoken(paper)}" if paper else ""),
+        "spoken": f"{', '.join(names)}: ours {_spoken(ours)}{' (not significantly below the best)' * tied}"
+        + (f", paper {_spoken(paper)}" if paper else ""),
         "lines": details.lines(item, shelf, verdict),
     }
 

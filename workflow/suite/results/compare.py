@@ -99,12 +99,17 @@ def against(ours: float, bounds: Sequence[float], reference: float) -> str:
 
 
 def between(first: Measured, second: Measured, *, alike: bool, why: str = "") -> Difference:
-    """The second set's number against the first's: reproduced when Newcombe's 95 % interval of the difference holds zero."""
+    """The second set's number against the first's: reproduced where the difference is not significant, image by image where both are of
+    the same images (McNemar, or Student's t with several seeds), else by Newcombe's interval."""
+    from workflow.suite.results import versus  # numpy and scipy: slow to import, and only needed here
+
     one, two = first.value, second.value
     verdict = "missing" if one is None or two is None else "" if alike else "not comparable"
     if not verdict:
-        low, high = stats.newcombe(_pooled(first), _pooled(second))
-        verdict = "reproduced" if low <= 0 <= high else "lower" if two < one else "higher"
+        pair = versus.between(second, first)
+        low, high = pair.interval
+        same = pair.p >= 0.05 if pair.paired else low <= 0 <= high
+        verdict = "reproduced" if same else "lower" if two < one else "higher"
     reason = {"missing": f"no number in the {'first' if one is None else 'second'} set", "not comparable": why}.get(verdict, "")
     return Difference(
         address=first.cell.address,
@@ -118,16 +123,12 @@ def between(first: Measured, second: Measured, *, alike: bool, why: str = "") ->
     )
 
 
-def _pooled(item: Measured) -> tuple[int, int]:
-    return sum(hits for hits, _ in item.counts), sum(n for _, n in item.counts)
-
-
-def counts(found: Iterable[Difference]) -> dict[str, int]:
+def counts(differences: Iterable[Difference]) -> dict[str, int]:
     """How many cells have each of VERDICTS."""
-    seen = Counter(item.verdict for item in found)
+    seen = Counter(item.verdict for item in differences)
     return {verdict: seen[verdict] for verdict in VERDICTS}
 
 
-def reproduced(found: Iterable[Difference]) -> bool:
+def reproduced(differences: Iterable[Difference]) -> bool:
     """Whether every cell that has a number to be held against is reproduced: what --strict asks."""
-    return all(item.verdict == "reproduced" for item in found if item.reference is not None)
+    return all(item.verdict == "reproduced" for item in differences if item.reference is not None)

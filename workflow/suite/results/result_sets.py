@@ -43,13 +43,13 @@ def load(text: str, planned: Plan, *, folder: Path, data_root: Path) -> ResultSe
 
 def diff(first: ResultSet, second: ResultSet, table: str | None = None) -> list[Difference]:
     """The second set against the first, for every cell that either has."""
-    found, alike = [], first.scale == second.scale
+    differences, alike = [], first.scale == second.scale
     for address, one in first.cells.items():
         two = second.cells[address]
         if (one.value is None and two.value is None) or table not in (None, one.cell.table):
             continue
-        found.append(compare.between(one, two, alike=alike, why=f"scales {first.scale} and {second.scale}"))
-    return found
+        differences.append(compare.between(one, two, alike=alike, why=f"scales {first.scale} and {second.scale}"))
+    return differences
 
 
 def _measured(name: str, planned: Plan, folder: Path) -> ResultSet:
@@ -79,10 +79,10 @@ def _framed(name: str, path: Path, at: Callable[[str], Plan]) -> ResultSet:
 
 
 def _from_lines(planned: Plan, cell: Cell, by_run: dict[tuple[str, str], dict]) -> Measured:
-    found = [line for run in cell.runs if (line := by_run.get((run, planned.evaluations[run].id)))]
+    lines = [line for run in cell.runs if (line := by_run.get((run, planned.evaluations[run].id)))]
     return Measured(
         cell=cell,
-        status="done" if found else "not run",
-        values=tuple(line[cell.metric] for line in found),
-        counts=tuple((int(line[COUNTS[cell.metric]]), int(line["n"])) for line in found),
+        status="done" if lines else "not run",
+        values=tuple(line[cell.metric] for line in lines),
+        counts=tuple((int(line[COUNTS[cell.metric]]), int(line["n"])) for line in lines),
     )

@@ -41,6 +41,9 @@ def _cell(plan: Plan, cell: Cell, folder: Path) -> str:
     item = measure(plan, cell, folder)
     paper = "" if cell.reported.absent else f", paper {caption.reported(cell.reported)}"
     lines = [f"{cell.address}: {item.status}; ours {caption.shown(item)}{paper}"]
+    if item.sd is not None:
+        lines.append(f"  seeds: {len(item.values)}, mean {caption.percent(item.value)}, sd {caption.percent(item.sd)}")
+    lines += [f"  spread: {text}" for text in caption.spread_lines(item)]
     lines += [f"  run {run}" for run in cell.runs]
     lines += [f"  why: {why}" for why in (cell.unavailable, cell.not_applicable) if why]
     return "\n".join([*lines, *(f"  note: {note}" for note in cell.notes)])

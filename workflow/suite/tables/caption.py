@@ -11,6 +11,7 @@ from workflow.suite.planning.tables import Reported
 from workflow.suite.results import stale
 from workflow.suite.results.measure import Measured
 
+TIED = "not significantly below the best of its column (McNemar's test over the same images, Holm's correction, 5 %)"
 METRICS = {"robust_acc": "robust accuracy", "clean_acc": "clean accuracy"}
 
 
@@ -91,6 +92,19 @@ class Footnotes:
         texts += [f"not applicable: {cell.not_applicable}"] if cell.not_applicable else []
         texts += [f"{len(item.values)} of {len(cell.runs)} seeds are finished"] if item.status == "partial" else []
         return [self.number(text) for text in (*texts, *cell.notes)]
+
+
+def spread_lines(item: Measured) -> list[str]:
+    """Where the uncertainty of a mean over several seeds comes from."""
+    if item.sd is None or item.outcomes is None:
+        return []
+    from workflow.suite.results import variance  # numpy: slow to import, and only needed here
+
+    split = variance.split(item.outcomes.right)
+    return [
+        f"other trainings would move the mean by {percent(split.from_seeds)} points, other test images by {percent(split.from_images)}"
+        f" (standard deviations; {split.seeds} seeds, {split.images} images)"
+    ]
 
 
 def shown(item: Measured, *, exact: bool = True) -> str:

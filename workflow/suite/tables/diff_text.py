@@ -17,38 +17,40 @@ FIELDS = ("table", "row", "column", "ours", "low", "high", "reference", "differe
 HEADS = ("row", "column", "ours", "95 % interval", "{}", "difference", "verdict")
 BETWEEN_RULE = (
     "The verdict is the second set's, held against the first: **missing** where one has no number; **not comparable** where the scales"
-    " differ; **reproduced** where Newcombe's 95 % interval of the difference (over the test images of all seeds) holds zero; else"
-    " **lower** or **higher**."
+    " differ; **reproduced** where the difference is not significant at the 5 % level; else **lower** or **higher**. Over the same images"
+    " the two are compared image by image (McNemar's exact test, or Student's t over images and seeds); without per-image outcomes"
+    " Newcombe's 95 % interval has to hold zero."
 )
 
 
-def of_plan(plan: Plan, found: Sequence[Difference], *, made_by: str) -> str:
+def of_plan(plan: Plan, differences: Sequence[Difference], *, made_by: str) -> str:
     """reports/<scale>/diff.md."""
-    parts = [f"# Ours against the paper, scale {plan.scale.name}", f"**{caption.comparability(plan)}**", RULE, summary(found)]
+    parts = [f"# Ours against the paper, scale {plan.scale.name}", f"**{caption.comparability(plan)}**", RULE, summary(differences)]
     return (
-        "\n\n".join([*parts, *_tables(found, "paper", {name: table.title for name, table in plan.tables.items()}), f"*{made_by}*"]) + "\n"
+        "\n\n".join([*parts, *_tables(differences, "paper", {name: table.title for name, table in plan.tables.items()}), f"*{made_by}*"])
+        + "\n"
     )
 
 
-def of_sets(first: ResultSet, second: ResultSet, found: Sequence[Difference]) -> str:
+def of_sets(first: ResultSet, second: ResultSet, differences: Sequence[Difference]) -> str:
     """Two sets of results."""
     notes = [f"{item.name}: {item.unknown} lines belong to no planned Run" for item in (first, second) if item.unknown]
     title = inert.markdown(f"{second.name} ({second.scale}) against {first.name} ({first.scale})")
-    return "\n\n".join([f"# {title}", *notes, BETWEEN_RULE, summary(found), *_tables(found, first.name, {})])
+    return "\n\n".join([f"# {title}", *notes, BETWEEN_RULE, summary(differences), *_tables(differences, first.name, {})])
 
 
-def summary(found: Sequence[Difference]) -> str:
+def summary(differences: Sequence[Difference]) -> str:
     """How many cells have each verdict."""
-    counts = compare.counts(found)
-    return f"{len(found)} cells: " + ", ".join(f"{number} {verdict}" for verdict, number in counts.items()) + "."
+    counts = compare.counts(differences)
+    return f"{len(differences)} cells: " + ", ".join(f"{number} {verdict}" for verdict, number in counts.items()) + "."
 
 
-def sheet(found: Sequence[Difference]) -> str:
+def sheet(differences: Sequence[Difference]) -> str:
     """One line per cell, for programs; percent."""
     text = io.StringIO()
     writer = csv.DictWriter(text, FIELDS, lineterminator="\n")
     writer.writeheader()
-    for item in found:
+    for item in differences:
         table, row, column = item.address.split(".")
         low, high = item.interval or (None, None)
         numbers = {"ours": item.ours, "low": low, "high": high, "reference": item.reference, "difference": item.difference}
@@ -57,9 +59,9 @@ def sheet(found: Sequence[Difference]) -> str:
     return text.getvalue()
 
 
-def _tables(found: Sequence[Difference], reference: str, titles: dict[str, str]) -> list[str]:
+def _tables(differences: Sequence[Difference], reference: str, titles: dict[str, str]) -> list[str]:
     parts = []
-    for table, group in groupby(found, key=lambda item: item.address.split(".")[0]):
+    for table, group in groupby(differences, key=lambda item: item.address.split(".")[0]):
         items, notes, lines = list(group), [], []
         for item in items:
             _, row, column = item.address.split(".")

@@ -13,7 +13,16 @@ from typing import Any
 MARKDOWN = {"&": "&amp;", "<": "&lt;", ">": "&gt;", **{sign: "\\" + sign for sign in "\\`*[]|"}}
 EDGE = re.compile(r"(?<![0-9A-Za-z])_|_(?![0-9A-Za-z])")  # inside a word an underscore marks nothing
 LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}"}
-LATEX |= {"|": r"\textbar{}", "`": r"\`{}", "±": r"$\pm$", "·": r"$\cdot$", "×": r"$\times$", "≥": r"$\geq$", "≤": r"$\leq$"}
+LATEX |= {
+    "|": r"\textbar{}",
+    "`": r"\`{}",
+    "±": r"$\pm$",
+    "≈": r"$\approx$",
+    "·": r"$\cdot$",
+    "×": r"$\times$",
+    "≥": r"$\geq$",
+    "≤": r"$\leq$",
+}
 LATEX |= {sign: "\\" + sign for sign in "&%$#_{}"}
 LATEX |= {sign: f"{{{sign}}}" for sign in "[]*"}  # at the start of a row they would be arguments of the line break before it
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "'")

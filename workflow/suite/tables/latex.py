@@ -5,11 +5,13 @@ from pathlib import Path
 
 from workflow.suite.planning.plan import Plan
 from workflow.suite.planning.tables import Table
+from workflow.suite.results import versus
 from workflow.suite.results.measure import Measured, measure_table
 from workflow.suite.tables import caption, inert, marks
 from workflow.suite.tables.caption import Footnotes
 
 STYLE = {"bold": r"\textbf{{{}}}", "underline": r"\underline{{{}}}", None: "{}"}
+TIE = r"$^{\approx}$"
 SIGNS = {"·": r"$\cdot$", "-": "--"}
 HOW = (
     "% In a document: \\usepackage{{booktabs}} and \\input{{{name}}}. Alone:\n"
@@ -21,12 +23,13 @@ def table(plan: Plan, name: str, folder: Path, *, made_by: str) -> str:
     """A whole table in the paper's order: our number, the paper's small beside it."""
     shape, measured = plan.table(name), measure_table(plan, name, folder)
     ours = marks.best(shape, {key: item.value for key, item in measured.items() if item.value is not None})
+    tied = versus.ties(shape, measured)
     notes, body, section = Footnotes(), [], shape.rows[0].section
     for row in shape.rows:
         if row.section != section:
             body.append(r"\midrule")
             section = row.section
-        cells = [_cell(measured[row.id, c.id], ours.get((row.id, c.id)), notes) for c in shape.columns]
+        cells = [_cell(measured[row.id, c.id], ours.get((row.id, c.id)), (row.id, c.id) in tied, notes) for c in shape.columns]
         body.append(" & ".join([*map(inert.latex, row.labels), *cells]) + r" \\")
     items = list(measured.values())
     words = [
@@ -36,6 +39,7 @@ def table(plan: Plan, name: str, folder: Path, *, made_by: str) -> str:
         caption.evaluation_line(plan, name, items),
     ]
     words += [f"Data: {'; '.join(caption.data_lines(plan, name, items))}.", *(["Small: the paper's number."] if shape.printed else [])]
+    words += [f"≈: {caption.TIED}."] if tied else []
     words += [f"({number}) {text}." for number, text in enumerate(notes.texts, 1)]
     return "\n".join(
         [
@@ -59,13 +63,13 @@ def table(plan: Plan, name: str, folder: Path, *, made_by: str) -> str:
     )
 
 
-def _cell(item: Measured, mark: str | None, notes: Footnotes) -> str:
+def _cell(item: Measured, mark: str | None, tied: bool, notes: Footnotes) -> str:
     ours, paper = caption.shown(item, exact=False), caption.reported(item.cell.reported)
     numbers = notes.of(item)
     sup = rf"\textsuperscript{{{','.join(map(str, numbers))}}}" if numbers else ""
     if ours == paper == "-":
         return "--" + sup
-    ours = STYLE[mark].format(SIGNS.get(ours, ours))
+    ours = STYLE[mark].format(SIGNS.get(ours, ours)) + (TIE if tied else "")
     if not paper:
         return ours + sup
     paper = STYLE[item.cell.reported.mark].format(SIGNS.get(paper, paper))

@@ -6,6 +6,7 @@ from tabulate import tabulate
 
 from methods.core import paths
 from workflow.suite.planning.plan import Plan
+from workflow.suite.results import versus
 from workflow.suite.results.measure import Measured, measure, measure_table
 from workflow.suite.tables import caption, inert, marks
 from workflow.suite.tables.caption import Footnotes
@@ -20,18 +21,20 @@ OWN_LEGEND = (
     "A cell reads *ours [95 % interval over test images]*, or *ours ± sd over seeds*. `·` not run yet, `n.a.` not available, `-` not"
     " applicable. The best finished number of a column is marked."
 )
+TIED = f"`≈`: {caption.TIED}."
 
 
 def table(plan: Plan, name: str, folder: Path, *, made_by: str) -> str:
     """A whole table in the paper's order."""
     shape, measured = plan.table(name), measure_table(plan, name, folder)
     ours = marks.best(shape, {key: item.value for key, item in measured.items() if item.value is not None})
+    tied = versus.ties(shape, measured)
     notes, lines, section = Footnotes(), [], shape.rows[0].section
     for row in shape.rows:
         if row.section != section:
             lines.append(["┄┄"] * (len(shape.stub) + len(shape.columns)))
             section = row.section
-        cells = [_cell(measured[row.id, c.id], ours.get((row.id, c.id)), notes) for c in shape.columns]
+        cells = [_cell(measured[row.id, c.id], ours.get((row.id, c.id)), (row.id, c.id) in tied, notes) for c in shape.columns]
         lines.append([*map(inert.markdown, row.labels), *cells])
     heads = [inert.markdown(text) for text in (*shape.stub, *(" ".join(column.head) for column in shape.columns))]
     parts = [
@@ -39,7 +42,7 @@ def table(plan: Plan, name: str, folder: Path, *, made_by: str) -> str:
         inert.markdown(shape.caption),
         _about(plan, name, list(measured.values()), folder),
         _grid(lines, heads),
-        LEGEND if shape.printed else OWN_LEGEND,
+        (LEGEND if shape.printed else OWN_LEGEND) + (f" {TIED}" if tied else ""),
     ]
     return "\n\n".join([*parts, *_footnotes(notes), f"*{made_by}*"]) + "\n"
 
@@ -59,10 +62,10 @@ def row(plan: Plan, name: str, row_id: str, folder: Path, *, made_by: str) -> st
     return "\n\n".join([title, _about(plan, name, measured, folder, row_id), grid, *_footnotes(notes), f"*{made_by}*"]) + "\n"
 
 
-def _cell(item: Measured, mark: str | None, notes: Footnotes) -> str:
+def _cell(item: Measured, mark: str | None, tied: bool, notes: Footnotes) -> str:
     ours = caption.shown(item)
     number, _, rest = ours.partition(" ")
-    ours = " ".join(filter(None, [STYLE[mark].format(number), rest]))
+    ours = " ".join(filter(None, [STYLE[mark].format(number) + ("≈" if tied else ""), rest]))
     paper = STYLE[item.cell.reported.mark].format(caption.reported(item.cell.reported))
     both = ours if not paper or ours == paper == "-" else f"{ours} / {paper}"
     return both + _sups(notes.of(item))

@@ -18,6 +18,6 @@ def best(table: Table, values: Mapping[tuple[str, str], float]) -> dict[tuple[st
     """(row id, column id) -> mark, for the best value of each column; equal values share the mark."""
     marks = {}
     for column in table.columns:
-        found = {row.id: values[row.id, column.id] for row in table.rows if ranked(table, row) and (row.id, column.id) in values}
-        marks |= {(row, column.id): column.best for row, value in found.items() if value == max(found.values())}
+        ranked_values = {row.id: values[row.id, column.id] for row in table.rows if ranked(table, row) and (row.id, column.id) in values}
+        marks |= {(row, column.id): column.best for row, value in ranked_values.items() if value == max(ranked_values.values())}
     return marks

@@ -5,12 +5,13 @@ import io
 from pathlib import Path
 
 from workflow.suite.planning.plan import Plan
+from workflow.suite.results import versus
 from workflow.suite.results.measure import measure_table
 from workflow.suite.tables import inert, marks
 from workflow.suite.tables.caption import percent
 
 FIELDS = (
-    *("table", "row", "column", "labels", "head", "metric", "status", "ours", "low", "high", "sd", "seeds", "n", "mark"),
+    *("table", "row", "column", "labels", "head", "metric", "status", "ours", "low", "high", "sd", "seeds", "n", "mark", "tie"),
     *("paper", "paper_mark", "scale", "comparable", "data", "warnings", "runs", "why", "notes"),
 )
 
@@ -19,6 +20,7 @@ def table(plan: Plan, name: str, folder: Path) -> str:
     """A whole table; numbers are in percent, as the paper's are."""
     shape, measured = plan.table(name), measure_table(plan, name, folder)
     ours = marks.best(shape, {key: item.value for key, item in measured.items() if item.value is not None})
+    tied = versus.ties(shape, measured)
     text = io.StringIO()
     writer = csv.DictWriter(text, FIELDS, lineterminator="\n")
     writer.writeheader()
@@ -29,7 +31,7 @@ def table(plan: Plan, name: str, folder: Path) -> str:
         entry = {"table": name, "row": row, "column": column, "labels": " | ".join(shape.by_id[row].labels)}
         entry |= {"head": heads[column], "metric": cell.metric, "status": item.status, "ours": percent(item.value)}
         entry |= {"low": percent(low), "high": percent(high), "sd": percent(item.sd), "seeds": len(item.values)}
-        entry |= {"n": item.n, "mark": ours.get((row, column)), "paper_mark": cell.reported.mark}
+        entry |= {"n": item.n, "mark": ours.get((row, column)), "tie": (row, column) in tied or None, "paper_mark": cell.reported.mark}
         entry |= {"paper": "" if cell.reported.value is None else f"{cell.reported.value:.2f}"}
         entry |= {"scale": plan.scale.name, "comparable": plan.scale.comparable, "data": "; ".join(item.labels)}
         entry |= {"warnings": item.warnings, "runs": " ".join(cell.runs), "notes": "; ".join(cell.notes)}

@@ -1,0 +1,51 @@
+"""Comparisons of rows as text."""
+
+from collections.abc import Mapping, Sequence
+
+from tabulate import tabulate
+
+from workflow.suite.planning.plan import Plan
+from workflow.suite.results import paired
+from workflow.suite.results.versus import Comparison
+from workflow.suite.tables import caption
+
+RULE = (
+    "Where both have one training over the same images, p is that of McNemar's exact test and the interval that of"
+    f" {paired.DRAWS} paired bootstrap draws; with several seeds both are Student's over images and seeds; without per-image outcomes the"
+    " interval is Newcombe's. p is adjusted over the lines of a list (Holm); below 0.05 the difference counts. `could show` is the"
+    " smallest difference that McNemar's test finds in four of five such experiments, with so many images on which exactly one is right."
+)
+HEADS = ("", "", "", "difference", "95 % interval", "both", "only 1st", "only 2nd", "neither", "p", "adjusted", "", "could show")
+
+
+def of_rows(plan: Plan, one: str, other: str, lines: Sequence[Comparison]) -> str:
+    """Two rows, a line per column."""
+    heads = ["column", one, other, *HEADS[3:]]
+    entries = [[item.item.cell.column, *_line(item)] for item in lines]
+    grid = tabulate(entries, heads, disable_numparse=True, stralign="right")
+    return "\n\n".join([f"{one} against {other}, scale {plan.scale.name}", caption.comparability(plan), grid, RULE])
+
+
+def of_table(plan: Plan, name: str, columns: Mapping[str, Sequence[Comparison]]) -> str:
+    """The rows of a table against the best of each column."""
+    parts = [f"{name}, scale {plan.scale.name}: every row against the best of its column", caption.comparability(plan)]
+    for column, lines in columns.items():
+        best = lines[0].other
+        entries = [[item.item.cell.row, *_line(item)] for item in sorted(lines, key=lambda item: -item.difference)]
+        grid = tabulate(entries, ["row", "", "best", *HEADS[3:]], disable_numparse=True, stralign="right")
+        parts.append(f"{column}: best is {best.cell.row} with {caption.percent(best.value)}\n\n{grid}")
+    return "\n\n".join([*parts, RULE])
+
+
+def _line(item: Comparison) -> list[str]:
+    low, high = item.interval
+    could = "" if item.kinds is None else "none" if item.could_show is None else caption.percent(item.could_show)
+    return [
+        *(caption.percent(side.value) for side in (item.item, item.other)),
+        f"{100 * item.difference:+.2f}",
+        f"[{100 * low:+.2f}, {100 * high:+.2f}]",
+        *map(str, item.kinds or ("",) * 4),
+        *(f"{p:.3f}" if p >= 0.001 else f"{p:.0e}" for p in (item.p, item.adjusted)),
+        item.verdict,
+        could,
+    ]
