@@ -7,6 +7,7 @@ single batch, which shows what a run costs besides its steps. `python -m workflo
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import sys
 import tempfile
@@ -16,14 +17,18 @@ from typing import Any
 
 import torch
 
+from methods.core import settings
 from methods.core.errors import UserError
 from methods.core.files import write_json
 from methods.data.load import load
+from methods.distributed.world import ALONE
 from methods.runtime.device import device as chosen_device
 from methods.runtime.provenance import provenance
 from methods.train import run
 from methods.training.optim import optimizer
+from methods.training.precision import require_units
 from methods.training.registry import load_method
+from methods.training.step import step
 
 STEPS = 3  # of the attack
 PASSES = 2 * STEPS - 1 + 3  # forward or gradient passes of a training step
@@ -34,7 +39,7 @@ POINTS = {
 }
 
 
-def spec_of(arch: str, width: float, batch: int) -> dict[str, Any]:
+def spec_of(arch: str, width: float, batch: int, compute: str = "fp32") -> dict[str, Any]:
     """A run of one step."""
     return {
         "method": "binary_subnet",
@@ -47,7 +52,7 @@ def spec_of(arch: str, width: float, batch: int) -> dict[str, Any]:
         "validate": {"steps": 1, "step": 0.25},
         "train": {
             **{"optimizer": "sgd", "lr": 0.1, "momentum": 0.9, "weight_decay": 5e-4},
-            **{"schedule": "cosine", "epochs": 1, "warmup": 0, "batch": batch},
+            **{"schedule": "cosine", "epochs": 1, "warmup": 0, "batch": batch, "compute": compute},
         },
         "seed": 1,
     }
@@ -58,33 +63,34 @@ def step_seconds(spec: dict[str, Any], device: torch.device, repeats: int) -> fl
     data = load("cifar10", source="sample", train=spec["data"]["train"], val=1)
     method = load_method(spec["method"])(spec, data, device=device)
     method.optimizer = optimizer(method.trainables(), spec["train"])
-    method.net.train()
     batch = next(iter(data.train.batches(batch=spec["train"]["batch"], device=device)))
-    batch = batch._replace(x=batch.x.contiguous(memory_format=method.layout))
     times = []
-    for step in range(repeats + 1):
+    for number in range(repeats + 1):
         started = time.perf_counter()
-        draws = method.draws("step", 0, step, device=device)
-        method.optimizer.zero_grad(set_to_none=True)
-        loss, _ = method.loss(batch, draws)
-        loss.backward()
-        method.pull()
-        method.optimizer.step()
-        method.push()
+        step(method, batch, number, 0, ALONE)
         if device.type == "cuda":
             torch.cuda.synchronize()
         times.append(time.perf_counter() - started)
     return statistics.median(times[1:])
 
 
-def startup_seconds(step: float) -> float:
+def formats(device: torch.device) -> list[str]:
+    """The number formats that this device computes in by itself."""
+    try:
+        require_units({"compute": "bf16"}, device.type)
+    except UserError:
+        return ["fp32"]
+    return ["fp32", "bf16"]
+
+
+def startup_seconds(one: float) -> float:
     """What a whole training of one step takes beyond the step; of two, since the first also imports."""
     with tempfile.TemporaryDirectory() as folder:
         for name in ("first", "second"):
             started = time.perf_counter()
             run(spec_of(*POINTS["cpu"][0]), Path(folder) / name, None)
             seconds = time.perf_counter() - started
-    return max(0.0, seconds - step)
+    return max(0.0, seconds - one)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -99,13 +105,15 @@ def main(arguments: list[str] | None = None) -> int:
         if min(options.repeats, options.threads) < 1:
             raise UserError(f"--repeats {options.repeats} --threads {options.threads}: both are at least 1")
         torch.set_num_threads(options.threads)
+        os.environ[settings.ENGINE] = "dense"  # what the cost model counts
         device = chosen_device()
         points: list[dict[str, Any]] = []
-        for arch, width, batch in POINTS[device.type]:
-            seconds = step_seconds(spec_of(arch, width, batch), device, options.repeats)
-            point = {"dataset": "cifar10", "arch": arch, "width": width, "batch": batch, "passes": PASSES, "seconds": seconds}
-            points.append(point)
-            print(f"{arch}, width {width}, batch {batch}: {seconds:.3f} s per step of {PASSES} passes", flush=True)
+        for compute in formats(device):
+            for arch, width, batch in POINTS[device.type]:
+                seconds = step_seconds(spec_of(arch, width, batch, compute), device, options.repeats)
+                point = {"dataset": "cifar10", "arch": arch, "width": width, "batch": batch, "passes": PASSES, "seconds": seconds}
+                points.append(point | {"compute": compute})
+                print(f"{arch}, width {width}, batch {batch}, {compute}: {seconds:.3f} s per step of {PASSES} passes", flush=True)
         startup = startup_seconds(points[0]["seconds"])
         print(f"{startup:.2f} s per run besides its steps")
         write_json(options.out, {"points": points, "startup": startup, "provenance": provenance(device)})

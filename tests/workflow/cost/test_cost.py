@@ -22,10 +22,12 @@ from tests.baselines.test_contract import make
 from tests.specs import small
 from workflow.suite.__main__ import main
 from workflow.suite.cost import devices, limits, work
-from workflow.suite.cost import report as cost
-from workflow.suite.cost.devices import Device
+from workflow.suite.cost import runs as cost
+from workflow.suite.cost.devices import Device, Rates
+from workflow.suite.cost.report import within
+from workflow.suite.cost.runs import Cost
 from workflow.suite.cost.work import Work
-from workflow.suite.planning import config, plan
+from workflow.suite.planning import config, plan, schema
 
 
 @cache
@@ -79,7 +81,7 @@ STEPS = [
 
 
 @pytest.mark.parametrize(("method", "keys"), STEPS, ids=lambda item: item if isinstance(item, str) else "-".join(map(str, item)) or "plain")
-def test_a_training_does_the_work_that_is_foretold(tmp_path, method, keys):
+def test_a_training_does_the_work_that_is_predicted(tmp_path, method, keys):
     """The multiplications of a real training, counted where they are computed. A pass more or less is a tenth or so."""
     spec = small(method, arch="rn18", rewrite={"train.epochs": 1, "width": 0.125}, **keys)
     data = load.load("cifar10", source="sample", train=spec["data"]["train"], val=spec["data"]["val"])
@@ -158,7 +160,10 @@ def test_a_probe_becomes_a_cost_and_its_error_is_told(tmp_path, capsys, monkeypa
 
 def test_tables_share_runs_and_the_total_counts_them_once(capsys, tmp_path):
     code, out, _ = call(capsys, "--scale", "paper", "--gpu", "v100", "--directory", str(tmp_path))
-    assert code == 0 and "assumed: 57% of 15.7 TFLOP/s" in out and "error of an assumed figure is not known" in out
+    assert code == 0
+    assert "fp32: assumed: 57% of 15.7 TFLOP/s (367 images/s, NVIDIA DeepLearningExamples" in out
+    assert "No price is known; --price states yours." in out
+    assert "error of an assumed figure is not known" in out
     device, paper = devices.named("v100"), planned("paper")
     hours = {run: cost.of_run(paper, run, device) for run in paper.runs}
     total = sum(item.train + item.evaluate for item in hours.values()) / 3600
@@ -175,6 +180,8 @@ def test_tables_share_runs_and_the_total_counts_them_once(capsys, tmp_path):
         (["--probe", "nowhere.json"], "nowhere.json: no such file; measure with `python -m methods.probe"),
         (["--gpu", "a100", "--probe", "x.json"], "give one of them"),
         (["--table", "foo"], "no table is called 'foo'"),
+        (["--row", "ours"], "--row ours: say of which table with --table"),
+        (["--price", "-1"], "--price -1.0: a number of 0 or more"),
     ],
 )
 def test_wrong_input_is_one_line(capsys, words, message):
@@ -192,10 +199,10 @@ def test_limits_grow_with_the_try_and_end_at_the_longest():
     suite, paper, device = config.load_suite(), planned("paper"), devices.named("a100")
     run = paper.runs[paper.final_runs("main_comparison")[0]]
     first, second = (limits.train_minutes(run, device, suite, attempt) for attempt in (1, 2))
-    hours = device.seconds(work.training(run.spec)) / 3600
+    hours = device.training(run.spec) / 3600
     assert first >= 60 * min(hours, 24) and first <= second <= 24 * 60
     assert limits.train_minutes(run, device, replace(suite, longest_hours=0.5), 1) == 30
-    slow = replace(device, flops=1000 * device.flops)
+    slow = replace(device, rates={"fp32": replace(device.rates["fp32"], flops=1000 * device.rates["fp32"].flops)})
     assert limits.train_minutes(run, slow, suite, 1) == 24 * 60
     chosen = paper.evaluations[run.name]
     whole = limits.evaluate_minutes(run, replace(chosen, shards=1), slow, replace(suite, longest_hours=1e9), 1)
@@ -229,5 +236,70 @@ def test_limits_are_for_the_device_that_runs():
 
 
 def test_work_takes_time_in_each_of_its_parts():
-    device = Device(title="x", source="y", flops=1.0, elements=10.0, calls=100.0, startup=1000.0)
-    assert device.seconds(Work(flops=1, elements=2, calls=3) + Work(flops=1)) == 1000 + 2 + 20 + 300
+    rates = Rates(flops=1.0, elements=10.0, calls=100.0)
+    device = Device(title="x", rates={"fp32": rates, "bf16": replace(rates, flops=0.5)}, startup=1000.0)
+    done = Work(flops=1, elements=2, calls=3) + Work(flops=1)
+    assert device.seconds(done) == 2 + 20 + 300
+    assert device.seconds(done, "bf16") == 1 + 20 + 300
+    with pytest.raises(UserError, match="x: has no figures for 'train.compute: fp8'; it has: fp32, bf16"):
+        device.seconds(done, "fp8")
+
+
+def test_photographs_are_waited_for_where_reading_is_slower():
+    device = Device(title="x", rates={"fp32": Rates(flops=1.0)}, photographs=10.0)
+    assert device.seconds(Work(flops=5, photographs=40)) == 5
+    assert device.seconds(Work(flops=5, photographs=60)) == 6
+    paper = planned("paper")
+    large = next(run.spec for run in paper.runs.values() if run.spec["dataset"] == "imagenet100")
+    small_images = next(run.spec for run in paper.runs.values() if run.spec["dataset"] == "cifar10")
+    assert work.training(large).photographs == 124156 * large["train"]["epochs"]
+    assert work.training(small_images).photographs == 0
+    one_core = replace(devices.named("a100"), photographs=devices.PHOTOGRAPHS)
+    assert one_core.waits_for_photographs(large)
+    assert one_core.training(large) >= 124156 * large["train"]["epochs"] / devices.PHOTOGRAPHS
+
+
+def test_steps_are_priced_in_the_format_of_the_run_and_validation_in_single_precision():
+    spec = next(run.spec for run in planned("paper").runs.values() if run.spec["dataset"] == "cifar10" and run.spec["eps"] != 0)
+    lowered = {**spec, "train": {**spec["train"], "compute": "bf16"}}
+    parts = work.training_by_format(lowered)
+    assert set(parts) == {"bf16", "fp32"}
+    assert parts["bf16"].flops + parts["fp32"].flops == pytest.approx(work.training(spec).flops)
+    assert parts["fp32"].flops < 0.05 * parts["bf16"].flops  # two images of a hundred are validated on
+    device = devices.named("a100")
+    assert 2 < device.training(spec) / device.training(lowered) < 2.7
+    with pytest.raises(UserError, match="NVIDIA V100: has no figures for 'train.compute: bf16'"):
+        devices.named("v100").training(lowered)
+
+
+def test_every_named_device_says_where_its_figures_come_from():
+    for name in schema.read_yaml(config.CONFIG / "devices.yaml"):
+        for rates in devices.named(name).rates.values():
+            assert "TFLOP/s (" in rates.source
+
+
+def test_money_rows_and_dearest_cells(capsys, tmp_path):
+    code, out, _ = call(capsys, "--scale", "paper", "--gpu", "a100", "--price", "2", "--table", "bn_ablation", "--directory", str(tmp_path))
+    assert code == 0
+    assert "$2.00 per hour; --price states yours." in out
+    line = next(line for line in out.splitlines() if line.startswith("bn_ablation")).split()
+    assert float(line[6].replace(",", "")) == pytest.approx(2 * float(line[5].replace(",", "")), abs=0.02)
+    device, paper = devices.named("a100"), planned("paper")
+    hours = {cell.address: sum(cost.of_run(paper, run, device).usual for run in cell.runs) / 3600 for cell in paper.cells_of("bn_ablation")}
+    first = out.splitlines()[next(i for i, text in enumerate(out.splitlines()) if "dearest cells" in text) + 2].split()
+    assert float(first[2]) == pytest.approx(max(hours.values()), abs=0.01)
+    row = paper.tables["bn_ablation"].rows[0].id
+    code, part, _ = call(capsys, "--scale", "paper", "--gpu", "a100", "--table", "bn_ablation", "--row", row, "--directory", str(tmp_path))
+    assert code == 0
+    assert int(next(line for line in part.splitlines() if line.startswith("bn_ablation")).split()[1]) < int(line[1])
+
+
+def test_a_budget_pays_for_the_cheapest_tables_and_for_shared_runs_once():
+    costs = {run: Cost(train=3600.0 * hours) for run, hours in {"a": 1, "b": 2, "c": 3, "d": 9}.items()}
+    tables = {"large": ["c", "d"], "small": ["a", "b"], "sharing": ["a", "b", "c"]}
+    assert within(6.5, tables, costs) == [
+        "6.50 hours pay for 2 of 3 tables, 6.00 h in all; not large",
+        "  small: 3.00 h more",
+        "  sharing: 3.00 h more",
+    ]
+    assert within(15, tables, costs)[0] == "15.00 hours pay for 3 of 3 tables, 15.00 h in all"

@@ -16,8 +16,11 @@ from workflow.suite.results import standing, status
 def add(command: Add) -> None:
     """The commands of this module."""
     command("status", _status, "How far every table and Run is: what runs and for how long, what failed and why.")
-    cost = command("cost", _cost, "Device-hours per table and in total, before anything is run.")
+    cost = command("cost", _cost, "Device-hours and dollars per table and in total, before anything is run.")
     cost.add_argument("--table", help="only this table")
+    cost.add_argument("--row", help="only this row of the table")
+    cost.add_argument("--price", type=float, metavar="DOLLARS", help="of the device per hour (default: that of devices.yaml)")
+    cost.add_argument("--budget", type=float, metavar="HOURS", help="also say which tables so many hours pay for")
     cost.add_argument("--gpu", metavar="NAME", help="a device of workflow/config/devices.yaml, with assumed figures")
     probe = f"what methods.probe measured (default: {paths.bench('probe')} if it is there)"
     cost.add_argument("--probe", type=Path, metavar="FILE", help=probe)
@@ -54,6 +57,11 @@ def _cost(planned: plan.Plan, options: argparse.Namespace) -> str:
 
     if options.gpu and options.probe:
         raise UserError("--gpu and --probe are two sources of one figure; give one of them")
+    if options.row and not options.table:
+        raise UserError(f"--row {options.row}: say of which table with --table")
+    for key in ("price", "budget"):
+        if getattr(options, key) is not None and not getattr(options, key) >= 0:
+            raise UserError(f"--{key} {getattr(options, key)}: a number of 0 or more")
     measured = options.directory / paths.bench("probe")
     suite = config.load_suite()
     if options.gpu:
@@ -63,7 +71,8 @@ def _cost(planned: plan.Plan, options: argparse.Namespace) -> str:
     else:
         device = devices.named(suite.gpu if planned.scale.require_gpu else "cpu")
     root = Path(options.data_root) if options.data_root else suite.data_root
-    return cost.report(planned, device, options.table, options.directory, also=plan.load("demo", data_root=root))
+    chosen = {"table": options.table, "row": options.row, "price": options.price, "budget": options.budget}
+    return cost.report(planned, device, options.directory, **chosen, also=plan.load("demo", data_root=root))
 
 
 def _plan(planned: plan.Plan, options: argparse.Namespace) -> str:

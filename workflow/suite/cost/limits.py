@@ -10,7 +10,7 @@ from workflow.suite.cost.devices import Device
 from workflow.suite.planning.config import Scale, Suite
 from workflow.suite.planning.plan import Evaluation, Run
 
-# The model foretells times of machines that were not measured: three times its answer, and time to start.
+# The model predicts times of machines that were not measured: three times its answer, and time to start.
 FACTOR, SPARE_MINUTES = 3.0, 15
 HOST_MB, FLOAT = 1500, 4e-6  # torch and two Snakemakes; megabytes of a number
 
@@ -25,14 +25,14 @@ def processes(run: Run, suite: Suite, scale: Scale) -> int:
     return run_spec.processes(run.spec, suite.gpus_per_run if scale.require_gpu and not suite.allow_cpu else {})
 
 
-def train_minutes(run: Run, found: Device, suite: Suite, attempt: int) -> int:
+def train_minutes(run: Run, chosen: Device, suite: Suite, attempt: int) -> int:
     """Of a training, were it done by one process; what does not fit goes on in the next try."""
-    return minutes(found.seconds(work.training(run.spec)), suite, attempt)
+    return minutes(chosen.training(run.spec), suite, attempt)
 
 
-def evaluate_minutes(run: Run, chosen: Evaluation, found: Device, suite: Suite, attempt: int) -> int:
+def evaluate_minutes(run: Run, evaluation: Evaluation, chosen: Device, suite: Suite, attempt: int) -> int:
     """Of one shard of an evaluation, were every image to withstand every attack."""
-    return minutes(found.startup + found.rate(work.evaluation(run.spec, chosen.spec)) / chosen.shards, suite, attempt)
+    return minutes(chosen.startup + chosen.seconds(work.evaluation(run.spec, evaluation.spec)) / evaluation.shards, suite, attempt)
 
 
 def minutes(seconds: float, suite: Suite, attempt: int) -> int:

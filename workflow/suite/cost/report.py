@@ -1,133 +1,116 @@
-"""What a plan costs before it is run: device-hours per table and in total, and how well the same model foretells what is finished."""
+"""What a plan costs before it is run: hours and dollars per table and in total, its dearest cells, and what a budget pays for."""
 
-import statistics
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from tabulate import tabulate
 
-from methods.core import paths, sealed
-from methods.core.errors import UserError
-from workflow.suite.cost import work
+from workflow.suite.cost.accuracy import check
 from workflow.suite.cost.devices import Device
-from workflow.suite.planning.plan import Plan
-from workflow.suite.results import measure
+from workflow.suite.cost.runs import Cost, of_run, runs_of
+from workflow.suite.planning.plan import Cell, Plan
 
-# Where the paper prints no robust accuracy for a Run: shares of images that are classified right and that withstand everything.
-RIGHT, ROBUST = 0.75, 0.45
 HOUR = 3600.0
+DEAREST = 10
 
 
-@dataclass(frozen=True, kw_only=True)
-class Cost:
-    """Seconds of a Run: its training, and its evaluation as it usually is and at worst."""
-
-    train: float
-    evaluate: float = 0.0
-    worst: float = 0.0
-
-
-def of_run(plan: Plan, run: str, device: Device) -> Cost:
-    """The cost of one Run."""
-    spec = plan.runs[run].spec
-    train = device.seconds(work.training(spec))
-    chosen = plan.evaluations.get(run)
-    if chosen is None:
-        return Cost(train=train)
-    robust = expected_robust(plan, run)
-    usual = work.evaluation(spec, chosen.spec, right=max(RIGHT, robust), robust=robust)
-    starts = chosen.shards * device.startup
-    return Cost(train=train, evaluate=starts + device.rate(usual), worst=starts + device.rate(work.evaluation(spec, chosen.spec)))
-
-
-def expected_robust(plan: Plan, run: str) -> float:
-    """The robust accuracy that the paper prints for a Run; a usual one where it prints none."""
-    cells = (cell for cell in plan.cells.values() if run in cell.runs and cell.metric == "robust_acc")
-    return next((cell.reported.value / 100 for cell in cells if cell.reported.value is not None), ROBUST)
-
-
-def runs_of(plan: Plan, table: str | None = None) -> list[str]:
-    """Every Run behind a table, parents included, each once."""
-    return list(dict.fromkeys(run.name for name in plan.final_runs(table) for run in plan.lineage(name)))
-
-
-def report(plan: Plan, device: Device, table: str | None, folder: Path, also: Plan | None = None) -> str:
+def report(
+    plan: Plan,
+    device: Device,
+    folder: Path,
+    *,
+    table: str | None = None,
+    row: str | None = None,
+    price: float | None = None,
+    budget: float | None = None,
+    also: Plan | None = None,
+) -> str:
     """The cost as text; finished Runs of the plan (and of `also`) say how far off the model is."""
+    price = device.price if price is None else price
     names = [plan.table(table).name] if table else list(plan.tables)
-    costs = {run: of_run(plan, run, device) for run in runs_of(plan, table)}
-    users: dict[str, int] = {}
-    for name in plan.tables:
-        for run in runs_of(plan, name):
-            users[run] = users.get(run, 0) + 1
-    lines = [_line(name, runs_of(plan, name), costs, users) for name in names]
+    costs = {run: of_run(plan, run, device) for run in runs_of(plan, table, row)}
+    users = Counter(run for name in plan.tables for run in runs_of(plan, name))
+    lines = [_line(name, runs_of(plan, name, row), costs, price, users) for name in names]
     if table is None:
-        lines.append(_line("all, each run once", list(costs), costs, None))
-    heads = ["table", "runs", "training h", "evaluation h", "at worst h", "sum h", "of it shared h"]
+        lines.append(_line("all, each run once", list(costs), costs, price))
+    heads = [
+        "table",
+        "runs",
+        "training h",
+        "evaluation h",
+        "at most h",
+        "sum h",
+        *(["sum $"] if price is not None else []),
+        "of it shared h",
+    ]
     parts = [
         f"scale {plan.scale.name}, hours of one device: {device.title}",
-        device.source,
+        *assumptions(plan, device, costs, price),
         tabulate(lines, heads, floatfmt=",.2f"),
         "A run that several tables share counts in each of them and once in the total. Usual evaluations take the paper's robust",
-        "accuracies; at worst every image withstands every attack. The sum takes the usual ones.",
+        "accuracies; at most every image withstands every attack. The sum takes the usual ones.",
+        *dearest(plan, names, row, costs, price),
     ]
+    if budget is not None:
+        parts += within(budget, {name: runs_of(plan, name, row) for name in names}, costs)
     plans = [plan] + ([also] if also and also.scale.name != plan.scale.name else [])
-    errors = dict.fromkeys(line for item in plans for line in check(item, device, folder))
-    return "\n".join([*parts, *errors])
+    return "\n".join([*parts, *dict.fromkeys(line for item in plans for line in check(item, device, folder))])
 
 
-def _line(name: str, runs: Iterable[str], costs: dict[str, Cost], users: dict[str, int] | None) -> list:
-    found = {run: costs[run] for run in runs}
-    train, usual, worst = (sum(getattr(cost, part) for cost in found.values()) / HOUR for part in ("train", "evaluate", "worst"))
-    shared = "" if users is None else sum(cost.train + cost.evaluate for run, cost in found.items() if users[run] > 1) / HOUR
-    return [name, len(found), train, usual, worst, train + usual, shared]
+def assumptions(plan: Plan, device: Device, costs: Iterable[str], price: float | None) -> list[str]:
+    """What the figures rest on."""
+    specs = [plan.runs[run].spec for run in costs]
+    formats = dict.fromkeys(["fp32", *(spec["train"].get("compute", "fp32") for spec in specs)])
+    lines = [f"{compute}: {device.rates_in(compute).source}" for compute in formats]
+    lines.append(f"{'No price is known' if price is None else f'${price:.2f} per hour'}; --price states yours.")
+    waiting = sum(map(device.waits_for_photographs, specs))
+    if waiting:
+        lines.append(f"{waiting} trainings wait for photographs: the host is taken to read {device.photographs:,.0f} of them per second.")
+    if device.title == "one CPU core" or (device.measured and device.threads and "thread(s)" in device.title):
+        lines.append("Convolutions are counted as dense: the engine for pruned networks on CPUs, which takes less, is not counted.")
+    return lines
 
 
-def check(plan: Plan, device: Device, folder: Path) -> list[str]:
-    """Foretold against recorded times of finished trainings and evaluations; other hardware than the probe's does not count."""
-    if not device.measured:
-        return [f"The error of an assumed figure is not known; `python -m methods.probe --out {paths.bench('probe')}` measures a device."]
-    pairs: dict[str, list[float]] = {"trainings": [], "evaluations": []}
-    others = 0
-    for run in plan.runs:
-        made = _read(folder / paths.train_manifest(run)).get("provenance", {})
-        seconds = made.get("wall_seconds", made.get("seconds"))
-        if not seconds:
-            continue
-        title = made.get("device") if made.get("device") != "cpu" else f"{made.get('cpu')}, {made.get('threads')} thread(s)"
-        if title != device.title or made.get("processes", 1) > 1:
-            others += 1
-            continue
-        cost = of_run(plan, run, device)
-        pairs["trainings"].append(cost.train / seconds)
-        if run in plan.evaluations and (result := _merged(plan, run, folder)) and result.get("seconds"):
-            shares = {"right": result["clean_acc"], "robust": result["robust_acc"]} if result.get("robust_acc") is not None else {}
-            pairs["evaluations"].append(
-                device.rate(work.evaluation(plan.runs[run].spec, plan.evaluations[run].spec, **shares)) / result["seconds"]
-            )
-    lines = [f"{kind} of scale {plan.scale.name}: {spread(ratios)}" for kind, ratios in pairs.items() if ratios]
-    lines = [f"Foretold over recorded time, finished {line}" for line in lines] or [
-        f"No finished run of scale {plan.scale.name} was made on this device: how far off the figures are is not known."
-    ]
-    return lines + ([f"{others} finished runs of other hardware or thread counts were left out."] if others else [])
+def _line(name: str, runs: Iterable[str], costs: Mapping[str, Cost], price: float | None, users: Counter[str] | None = None) -> list:
+    chosen = {run: costs[run] for run in runs}
+    train, usual, most = (sum(getattr(cost, part) for cost in chosen.values()) / HOUR for part in ("train", "evaluate", "most"))
+    shared = "" if users is None else sum(cost.usual for run, cost in chosen.items() if users[run] > 1) / HOUR
+    return [name, len(chosen), train, usual, most, train + usual, *([] if price is None else [price * (train + usual)]), shared]
 
 
-def spread(ratios: list[float]) -> str:
-    """Median, the middle 80 %, and the number of ratios."""
-    ordered = sorted(ratios)
-    low, high = (ordered[round(share * (len(ordered) - 1))] for share in (0.1, 0.9))
-    return f"median {statistics.median(ordered):.2f}, four of five between {low:.2f} and {high:.2f} ({len(ordered)} of them)"
+def dearest(plan: Plan, tables: Sequence[str], row: str | None, costs: Mapping[str, Cost], price: float | None) -> list[str]:
+    """The cells that cost most, with all phases and seeds that they need; cells that ask for the same Runs stand in one line."""
+    same: dict[tuple[str, ...], list[Cell]] = {}
+    for cell in (cell for name in tables for cell in plan.cells_of(name, row) if cell.runs):
+        needed = dict.fromkeys(run.name for final in cell.runs for run in plan.lineage(final))
+        same.setdefault(tuple(needed), []).append(cell)
+    hours = {runs: sum(costs[run].usual for run in runs) / HOUR for runs in same}
+    lines = []
+    for runs in sorted(hours, key=hours.__getitem__, reverse=True)[:DEAREST]:
+        cells = same[runs]
+        others = f" and {len(cells) - 1} more of the same runs" if len(cells) > 1 else ""
+        money = [] if price is None else [price * hours[runs]]
+        lines.append([f"{cells[0].address}{others}", len(runs), hours[runs], *money])
+    heads = [f"the {len(lines)} dearest cells", "runs", "h", *([] if price is None else ["$"])]
+    return [tabulate(lines, heads, floatfmt=",.2f")] if lines else []
 
 
-def _read(path: Path) -> dict:
-    try:
-        return sealed.read(path)
-    except (OSError, UserError):
-        return {}
+def within(budget: float, tables: Mapping[str, Sequence[str]], costs: Mapping[str, Cost]) -> list[str]:
+    """Which tables so many hours pay for: the cheapest first, each for what those before it have not paid for already."""
+    paid: set[str] = set()
+    spent, lines, left = 0.0, [], dict(tables)
 
+    def price(name: str) -> float:
+        return sum(costs[run].usual for run in left[name] if run not in paid) / HOUR
 
-def _merged(plan: Plan, run: str, folder: Path) -> dict | None:
-    try:
-        return measure.read(run, plan.evaluations[run].id, folder)
-    except UserError:
-        return None
+    while left:
+        name = min(left, key=price)
+        hours = price(name)
+        if spent + hours > budget:
+            break
+        spent += hours
+        paid.update(left.pop(name))
+        lines.append(f"  {name}: {hours:,.2f} h more")
+    rest = f"; not {', '.join(left)}" if left else ""
+    return [f"{budget:,.2f} hours pay for {len(lines)} of {len(tables)} tables, {spent:,.2f} h in all{rest}", *lines]

@@ -17,14 +17,19 @@ from methods.core.run_spec import get
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """Multiplications and additions, elements of feature maps, and layers that are called (each call costs something by itself)."""
+    """Multiplications and additions, elements of feature maps, layers that are called (each call costs something by itself), and
+    photographs that the host reads meanwhile."""
 
     flops: float = 0.0
     elements: float = 0.0
     calls: float = 0.0
+    photographs: float = 0.0
 
     def __add__(self, other: "Work") -> "Work":
-        return Work(flops=self.flops + other.flops, elements=self.elements + other.elements, calls=self.calls + other.calls)
+        return Work(**{name: value + getattr(other, name) for name, value in vars(self).items()})
+
+    def __mul__(self, times: float) -> "Work":
+        return Work(**{name: times * value for name, value in vars(self).items()})
 
 
 def network(spec: Mapping) -> Network:
@@ -58,16 +63,26 @@ def per_step(spec: Mapping) -> float:
 
 def training(spec: Mapping) -> Work:
     """A whole training phase with its validations."""
+    return sum(training_by_format(spec).values(), Work())
+
+
+def training_by_format(spec: Mapping) -> dict[str, Work]:
+    """A whole training phase by the number format it computes in: its steps in the Run's, its validations in float32."""
     net, settings = network(spec), spec["train"]
     samples, held_out = DATASETS[spec["dataset"]].counts(spec["data"])
     batches = epoch_steps(settings, samples)
     step = passes(net, per_step(spec), images=epoch_images(settings, samples), batches=batches)
     if get(spec, "options.factorise"):  # weights are made once per step, and their gradient is carried to two factors
         step += Work(flops=3 * net.factor_flops * batches)
-    validate = 1 if spec["eps"] == 0 else 2 * spec["validate"]["steps"] + 1 + (spec["validate"].get("pick") == "last")
-    epoch = step + passes(net, validate, images=held_out, batches=math.ceil(held_out / settings["batch"]))
+    if DATASETS[spec["dataset"]].image > 32 and get(spec, "data.source") == "full":  # the others lie in memory
+        step += Work(photographs=epoch_images(settings, samples))
+    count = 1 if spec["eps"] == 0 else 2 * spec["validate"]["steps"] + 1 + (spec["validate"].get("pick") == "last")
+    validation = passes(net, count, images=held_out, batches=math.ceil(held_out / settings["batch"]))
     epochs = 1 if spec["method"] == "zoo" else settings["epochs"]
-    return Work(**{name: epochs * value for name, value in vars(epoch).items()})
+    compute = settings.get("compute", "fp32")
+    if compute == "fp32":
+        return {compute: (step + validation) * epochs}
+    return {compute: step * epochs, "fp32": validation * epochs}
 
 
 def attack_passes(attack: str | Mapping) -> dict[str, int]:
