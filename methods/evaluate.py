@@ -44,6 +44,7 @@ def evaluate(
     resume: Path | None = None,
     fast: bool = True,
     engine: Engine | None = None,
+    trust: bool = True,
 ) -> Result:
     """Evaluate `model` on images x (float, [n, channels, height, width], in [0, 1]) with labels y: tensors or numpy arrays.
 
@@ -52,6 +53,9 @@ def evaluate(
     `progress` reports on stderr. With a folder `resume`, an interrupted call goes on where it was when it is made again.
     `fast=False` leaves the network's batch norms and memory format alone; the answers are the same to rounding.
     `engine` offers a faster form of the network to search on (see `methods.evaluation.attacked_net`).
+
+    `result.trust` is a panel of checks that the number is real (`methods.core.trust`), for at most a quarter more passes; `trust=False`
+    leaves it out.
 
     Bad input (labels out of range, images outside of [0, 1], logits that are not finite, ...) raises `methods.core.errors.UserError`.
     """
@@ -65,9 +69,9 @@ def evaluate(
     images, name = from_arrays(x, y), model_hash(model)
     device = next((p.device for p in (*model.parameters(), *model.buffers())), getattr(x, "device", None) or torch.device("cpu"))
     stream = sys.stderr if progress else None
-    shard = run_shard(model, images, spec, model=name, device=device, work=resume, stream=stream, fast=fast, engine=engine)
+    shard = run_shard(model, images, spec, model=name, device=device, work=resume, stream=stream, fast=fast, engine=engine, trust=trust)
     shard.clear()
-    return summarise(spec, shard.blocks, model=name)
+    return summarise(spec, shard.blocks, model=name, trust=shard.trust)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -14,10 +14,10 @@ from typing import Any
 from methods.core import eval_spec, sealed
 from methods.core.errors import UserError
 from methods.core.eval_spec import EvalSpec
+from methods.core.trust import SQUARE_MARGIN, Panel, judged
 
 FORMAT = 1
 ROBUST, CLEAN = "none", "clean"
-SQUARE_MARGIN = 0.002  # the library warns where Square takes more than this share of the images after the other attacks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +35,7 @@ class BlockResult:
 class Result:
     """A whole evaluation. `data` and `model` say on what and of what; `seconds` and `passes` are sums over blocks.
 
-    A pass is one image through the network; where a gradient is wanted it counts twice.
+    A pass is one image through the network; where a gradient is wanted it counts twice. `trust` is no part of the answers.
     """
 
     spec: EvalSpec
@@ -45,6 +45,7 @@ class Result:
     model: str = ""
     seconds: float = 0.0
     passes: int = 0
+    trust: Panel | None = None
 
     @property
     def n(self) -> int:
@@ -91,6 +92,7 @@ class Result:
             "model": self.model,
             "seconds": round(self.seconds, 3),
             "passes": self.passes,
+            "trust": None if self.trust is None else self.trust.to_json(),
         }
 
 
@@ -105,8 +107,8 @@ def decode(broken_by: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(codes[int(digit)] for digit in broken_by["examples"])
 
 
-def summarise(spec: EvalSpec, blocks: Sequence[BlockResult], *, data: str = "", model: str = "") -> Result:
-    """Blocks in order of their number -> one Result, with the one check that needs all of them."""
+def summarise(spec: EvalSpec, blocks: Sequence[BlockResult], *, data: str = "", model: str = "", trust: Panel | None = None) -> Result:
+    """Blocks in order of their number -> one Result, with the checks that need all of them."""
     ordered = sorted(blocks, key=lambda block: block.number)
     broken = tuple(b for block in ordered for b in block.broken)
     grouped: dict[tuple[str, str, str], list[int]] = {}
@@ -126,7 +128,11 @@ def summarise(spec: EvalSpec, blocks: Sequence[BlockResult], *, data: str = "", 
         seconds=sum(block.seconds for block in ordered),
         passes=sum(block.passes for block in ordered),
     )
-    return dataclasses.replace(result, warnings=(*result.warnings, *_square_warning(result)))
+    result = dataclasses.replace(result, warnings=(*result.warnings, *_square_warning(result)))
+    if trust is None or not result.after:
+        return result
+    counts = {name: result.broken.count(name) for name in result.after}
+    return dataclasses.replace(result, trust=judged(trust, result.after, result.clean_acc, result.warnings, counts))
 
 
 def _square_warning(result: Result) -> tuple[dict[str, Any], ...]:
@@ -146,9 +152,17 @@ def _square_warning(result: Result) -> tuple[dict[str, Any], ...]:
 
 
 def shard_json(
-    spec: EvalSpec, blocks: Sequence[BlockResult], *, total: int, data: str, fingerprint: str, model: str, provenance: Mapping[str, Any]
+    spec: EvalSpec,
+    blocks: Sequence[BlockResult],
+    *,
+    total: int,
+    data: str,
+    fingerprint: str,
+    model: str,
+    provenance: Mapping[str, Any],
+    trust: Panel | None = None,
 ) -> dict[str, Any]:
-    """The file of one shard: its blocks, and what they are blocks of."""
+    """The file of one shard: its blocks, and what they are blocks of; the shard with the first block holds the measured trust panel."""
     return {
         "format": FORMAT,
         "spec": spec.to_json(),
@@ -158,6 +172,7 @@ def shard_json(
         "model": model,
         "provenance": dict(provenance),
         "blocks": [block_json(spec, block) for block in blocks],
+        "trust": None if trust is None else trust.to_json(),
     }
 
 
@@ -204,7 +219,8 @@ def merge(paths: Sequence[Path]) -> Result:
     missing = sorted(set(range(spec.blocks(first["total"]))) - set(holders))
     if missing:
         raise UserError(f"merge: the blocks {_some(missing)} are in none of the {len(paths)} shard files; add the shards that hold them")
-    result = summarise(spec, blocks, data=first["data"], model=first["model"])
+    panels = [Panel.from_json(shard["trust"]) for shard in shards if shard.get("trust")]
+    result = summarise(spec, blocks, data=first["data"], model=first["model"], trust=panels[0] if panels else None)
     if result.n != first["total"]:
         raise UserError(f"merge: the shards hold {result.n} examples, {first['total']} were to be evaluated")
     return result

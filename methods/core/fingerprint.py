@@ -38,6 +38,7 @@ TRAINING = ("methods/training", "methods/distributed/world.py", "methods/distrib
 EVALUATION = ("methods/evaluation", "methods/core/eval_spec.py", "methods/core/eval_result.py")
 STORAGE = "methods/networks/compact"
 LISTS = (".txt", ".json")
+TRUST = "methods/evaluation/trust"  # doubts a number, and does not change it
 
 
 def of_training(method: str, root: Path = ROOT) -> dict[str, str]:
@@ -112,7 +113,7 @@ def _of_methods(path: Path) -> bool:
 def _files(root: Path, *lists: tuple[str, ...]) -> Iterator[Path]:
     for place in (root / name for names in lists for name in names):
         if place.is_dir():
-            yield from (path for path in _within(place) if root / STORAGE not in path.parents)
+            yield from (path for path in _within(place) if not {root / STORAGE, root / TRUST} & set(path.parents))
         elif place.is_file():
             yield place
 

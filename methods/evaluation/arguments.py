@@ -25,6 +25,7 @@ def parser(description: str) -> argparse.ArgumentParser:
     one.add_argument("--shard", default="1/1", metavar="K/N", help="evaluate shard K of N (1/N to N/N); default 1/1")
     one.add_argument("--out", type=Path, required=True, metavar="FILE", help="the shard's result; merge makes the final file of all shards")
     _data_root(one)
+    _trust(one)
     one.set_defaults(command=commands.run)
 
     many = choices.add_parser("merge", help="put the shards of one evaluation together")
@@ -47,6 +48,7 @@ def parser(description: str) -> argparse.ArgumentParser:
     file.add_argument("--block", type=int, default=250, help="examples attacked together; default 250")
     file.add_argument("--out", type=Path, metavar="FILE", help="write the whole result as JSON; an interrupted call goes on from there")
     _data_root(file)
+    _trust(file)
     file.set_defaults(command=commands.evaluate_file)
 
     info = choices.add_parser("export", help="a merged result as a RobustBench model_info entry")
@@ -66,3 +68,7 @@ def parser(description: str) -> argparse.ArgumentParser:
 def _data_root(command: argparse.ArgumentParser) -> None:
     where = "where data sets lie; default $SUITE_DATA_ROOT"
     command.add_argument("--data-root", type=Path, default=settings.data_root(), metavar="DIR", help=where)
+
+
+def _trust(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--no-trust", dest="trust", action="store_false", help="leave out the trust panel (methods/core/trust.py)")

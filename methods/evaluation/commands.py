@@ -39,7 +39,9 @@ def run(options: argparse.Namespace) -> None:
     data = load_of(trained, root=options.data_root)
     device, files = chosen_device(), fingerprint.of_evaluation()
     work = options.out.parent / paths.BLOCKS
-    shard = run_shard(net, from_split(data.test), spec, model=model, device=device, shard=(k, n), work=work, stream=sys.stderr)
+    shard = run_shard(
+        net, from_split(data.test), spec, model=model, device=device, shard=(k, n), work=work, stream=sys.stderr, trust=options.trust
+    )
     value = eval_result.shard_json(
         spec,
         shard.blocks,
@@ -48,6 +50,7 @@ def run(options: argparse.Namespace) -> None:
         fingerprint=data.fingerprint,
         model=model,
         provenance=provenance(device, files),
+        trust=shard.trust,
     )
     sealed.write(options.out, value)
     shard.clear()
@@ -85,8 +88,10 @@ def evaluate_file(options: argparse.Namespace) -> None:
     data = load(options.dataset, source=options.source, root=options.data_root, size=options.size)
     work = options.out and options.out.with_name(f".{options.out.name}.blocks")
     model = sealed.file_hash(options.model)
-    shard = run_shard(net, from_split(data.test), spec, model=model, device=chosen_device(), work=work, stream=sys.stderr)
-    result = eval_result.summarise(spec, shard.blocks, data=data.label, model=model)
+    shard = run_shard(
+        net, from_split(data.test), spec, model=model, device=chosen_device(), work=work, stream=sys.stderr, trust=options.trust
+    )
+    result = eval_result.summarise(spec, shard.blocks, data=data.label, model=model, trust=shard.trust)
     if options.out:
         sealed.write(options.out, result.to_json())
         shard.clear()
@@ -100,6 +105,9 @@ def summary(result: eval_result.Result) -> str:
         spec = result.spec
         lines.append(f"robust accuracy   {result.robust_acc:8.2%}  ({result.n_robust}/{result.n}), {spec.norm} radius {spec.eps}")
     lines += [f"warning ({w['kind']}): {w['message']}" for w in result.warnings]
+    if result.trust is not None:
+        lines.append(f"trust: {result.trust.state}")
+        lines += [f"  {check.name:14s}{check.state:15s}{check.text}" for check in result.trust.checks]
     return "\n".join(lines)
 
 

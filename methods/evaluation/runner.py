@@ -18,10 +18,12 @@ from torch import Tensor, nn
 from methods.core.errors import UserError
 from methods.core.eval_result import ROBUST, BlockResult
 from methods.core.eval_spec import EvalSpec
+from methods.core.trust import Panel
 from methods.evaluation.attacked_net import AttackedNet, Engine, attacked
 from methods.evaluation.block import attack_block
 from methods.evaluation.images import Images
 from methods.evaluation.observer import AttackWarning, Observer
+from methods.evaluation.trust.panel import measure
 from methods.evaluation.unfinished import Store, Work
 from methods.runtime.progress import Progress
 
@@ -34,6 +36,7 @@ class Shard:
     blocks: list[BlockResult]
     store: Store
     paths: list[Path | None]
+    trust: Panel | None = None
 
     def clear(self) -> None:
         self.store.clear(self.paths)
@@ -51,24 +54,29 @@ def run_shard(
     stream: TextIO | None = None,
     fast: bool = True,
     engine: Engine | None = None,
+    trust: bool = True,
 ) -> Shard:
     """Evaluate shard (k, n): every n-th block from the k-th on.
 
     `model` names the network for the unfinished work that is kept in the folder `work`; progress is shown on `stream`.
+    `trust` adds the panel of `methods.core.trust` to the shard that holds the first block.
     """
     k, n = shard
     total = spec.count(images.count)
     numbers = range(k - 1, spec.blocks(total), n)
     examples = sum(min(spec.block, total - number * spec.block) for number in numbers)
     progress = Progress(examples, stream, passes=sum(map(spec.attack.cost, spec.attack.names)))
-    store, results, paths = Store(folder=work, model=model), [], []
+    store, results, paths, panel = Store(folder=work, model=model), [], [], None
     with attacked(net.to(device), fast=fast, engine=engine) as frozen:
         runner = Runner(net=frozen, spec=spec, progress=progress)
         for number in numbers:
             x, y = images.fetch(number, spec.block, total)
             paths.append(store.path(spec, number, x, y))
             results.append(runner.block(number, x.to(device), y.to(device), Work.resume(spec, paths[-1])))
-    return Shard(total=total, blocks=results, store=store, paths=paths)
+        if trust and k == 1 and spec.attack.names:
+            x, y = images.fetch(0, spec.block, total)
+            panel = measure(frozen, net, x.to(device), y.to(device), results[0], spec, total)
+    return Shard(total=total, blocks=results, store=store, paths=paths, trust=panel)
 
 
 @dataclass(kw_only=True)

@@ -1,0 +1,27 @@
+"""The features before a network's last layer, where they can be had."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from torch import Tensor, nn
+
+from methods.networks.resnet import Net
+
+
+def features_of(net: nn.Module) -> Callable[[Tensor], Tensor] | None:
+    """Images -> [n, features]: of networks of the suite, and of any module with a method `features`; None for others."""
+    if isinstance(net, Net):
+        return lambda x: _before_head(net, x)
+    own = getattr(net, "features", None)
+    return own if callable(own) and not isinstance(own, nn.Module) else None
+
+
+def _before_head(net: Net, x: Tensor) -> Tensor:
+    seen: list[Tensor] = []
+    hook = net.head.register_forward_pre_hook(lambda module, inputs: seen.append(inputs[0]))
+    try:
+        net(x)
+    finally:
+        hook.remove()
+    return seen[0].flatten(1)
