@@ -8,7 +8,15 @@ from methods.evaluation.observer import Observer
 
 # Below the quarter that is promised: the first block says how dear all of them are, and others may be cheaper.
 SHARE = 0.2
-SHARES = {"temperature": 0.2, "iterations": 0.25, "large_radius": 0.1, "square": 0.1, "binarisation": 0.3}
+SHARES = {
+    "randomness": 0.05,
+    "gradients": 0.05,
+    "temperature": 0.2,
+    "iterations": 0.25,
+    "large_radius": 0.1,
+    "square": 0.1,
+    "binarisation": 0.25,
+}
 IMAGES = (32, 16, 8, 4)
 LEAST_ITERATIONS = 5
 

@@ -78,12 +78,12 @@ class Probe:
         text = f"the evaluation is too small: {int(self.share(name))} passes through the network are a fair share of it, and too few"
         return Check(name=name, state=NOT_APPLICABLE, number=None, text=text)
 
-    def few(self, cost: int) -> list[int]:
-        """Rows that are classified right, as many as a check of that cost per image can have within a twentieth of the budget."""
-        return self.rows(survivors=False)[: min(IMAGES[0], int(0.05 * self.budget / cost))]
+    def few(self, name: str, cost: int) -> list[int]:
+        """Rows that are classified right, as many as a check of that cost per image can have."""
+        return self.rows(survivors=False)[: min(IMAGES[0], int(self.share(name) / cost))]
 
     def randomness(self) -> Check:
-        rows, counter = self.few(2), Counter()
+        rows, counter = self.few("randomness", 2), Counter()
         if not rows:
             return self.nothing("randomness")
         with torch.no_grad():
@@ -107,7 +107,7 @@ class Probe:
 
     def gradients(self) -> Check:
         """Of the cross-entropy, which vanishes where it saturates, and of the margin, which vanishes where the network has no gradient."""
-        rows, counter = self.few(4), Counter()
+        rows, counter = self.few("gradients", 4), Counter()
         if not rows:
             return self.nothing("gradients")
         view, y = View(AttackedNet(self.net, fast=False), counter), self.y[rows]

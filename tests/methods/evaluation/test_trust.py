@@ -65,6 +65,17 @@ def test_the_panel_changes_no_answer():
     assert not any("trust" in file for file in fingerprint.of_evaluation())
 
 
+@pytest.mark.parametrize("queries", [1, 20])
+def test_a_tiny_evaluation_has_a_panel_that_says_so(queries):
+    x, y = images(12)
+    attack = {"version": "custom", "attacks": ["square"], "square_queries": queries}
+    result = evaluate(trained(), x, y, spec={"attack": attack, "eps": "1/255"})
+    assert [check.name for check in result.trust.checks] == list(CHECKS)
+    assert "too small" in result.trust["binarisation"].text
+    assert result.trust["iterations"].state == NOT_APPLICABLE
+    assert result.trust.passes <= result.passes / 4
+
+
 def test_saturated_logits_are_caught():
     """Logits times 10 000: the cross-entropy has no gradient, and only attacks that do not look at it get through."""
     x, y = images(100)
