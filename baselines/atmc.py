@@ -106,7 +106,7 @@ RECIPE = {
                     "quantiser": {
                         "bits": 1,
                         "rho": 0.1,
-                        "interval": 10,  # batches, counted anew in each epoch
+                        "interval": 10,  # batches, counted from the start of each epoch
                         "seeds": "random",  # official; sign_aware avoids that half of the 1-bit codebooks have values of one sign only
                         "iterations": 20,
                         "tolerance": 1e-4,

@@ -231,10 +231,10 @@ class FlyingBird(Method):
 
     def report(self) -> dict[str, Any]:
         """Also the density, which random growth moves a little and FlyingBird+ much: `active` counts connections, some may still be 0."""
-        found = super().report()
+        report = super().report()
         active = sum(int(maker.mask.sum()) for maker in self.realisation.makers.values())
-        density = {"density": found["nonzero"] / found["weights"], "active_density": active / found["weights"]}
-        return found | {"active": active} | density
+        density = {"density": report["nonzero"] / report["weights"], "active_density": active / report["weights"]}
+        return report | {"active": active} | density
 
     def extra_state(self) -> dict[str, Any]:
         return {"signals": self.signals, "events": self.events}

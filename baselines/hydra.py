@@ -214,10 +214,10 @@ class Hydra(Method):
         return trades_step(self.net, batch.x, batch.y, attack, self.options["beta"])
 
     def report(self) -> dict[str, Any]:
-        found = super().report()
+        report = super().report()
         bias = self.net.head.bias
         kept = {"kept": sum(maker.kept for maker in self.realisation.makers.values())} if self.spec["phase"] != "pretrain" else {}
-        return {**found, **kept, "density": found["nonzero"] / found["weights"], "classifier_bias": 0 if bias is None else bias.numel()}
+        return {**report, **kept, "density": report["nonzero"] / report["weights"], "classifier_bias": 0 if bias is None else bias.numel()}
 
 
 METHOD = Hydra

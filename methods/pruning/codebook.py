@@ -1,6 +1,6 @@
 """Learned codebooks: a tensor rounded to 2^bits values of its own and zero (ATMC's quantiser).
 
-Zero is not one of the 2^bits levels: it is a further, fixed centre. The values are k-means centres, fitted anew each time from seeds that
+Zero is not one of the 2^bits levels: it is a further, fixed centre. The values are k-means centres, fitted again each time from seeds that
 are entries of the tensor; nothing of an earlier fit is kept.
 """
 

@@ -216,10 +216,10 @@ class Method:
 
     def tensors(self) -> dict[str, Tensor]:
         """Every tensor of the network and the makers, by name: the state that a child run may inherit."""
-        found = {f"net.{name}": t for name, t in self.net.state_dict().items()}
+        tensors = {f"net.{name}": t for name, t in self.net.state_dict().items()}
         for layer, maker in self.realisation.makers.items():
-            found |= {f"maker.{layer}.{name}": t for name, t in maker.state_dict().items()}
-        return found
+            tensors |= {f"maker.{layer}.{name}": t for name, t in maker.state_dict().items()}
+        return tensors
 
     def state(self) -> dict[str, Any]:
         attack = self.attack.canvas.state() if isinstance(self.attack, Atta) else {}

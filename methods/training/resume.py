@@ -73,7 +73,7 @@ class Resume:
             saved = torch.load(io.BytesIO(content[64:]), weights_only=True)
             if saved["key"] == self.key:
                 return saved["state"]
-            print(f"note: {file} belongs to another version of the code or spec; training starts anew", flush=True)
+            print(f"note: {file} belongs to another version of the code or spec; training starts from the beginning", flush=True)
         return None
 
     def clear(self) -> None:

@@ -102,12 +102,12 @@ def test_a_method_stands_by_itself(path):
 
 def requests() -> list:
     """One spec for each network that the tables ask a method to build."""
-    found = {}
+    specs = {}
     for run in demo_plan().runs.values():
         spec = run.spec
         key = tuple(str(spec.get(k)) for k in ("method", "phase", "dataset", "arch", "lbn", "precision", "p"))
-        found.setdefault(key, spec)
-    return [pytest.param(spec, id="-".join(k for k in key if k != "None")) for key, spec in sorted(found.items()) if key[0] != "zoo"]
+        specs.setdefault(key, spec)
+    return [pytest.param(spec, id="-".join(k for k in key if k != "None")) for key, spec in sorted(specs.items()) if key[0] != "zoo"]
 
 
 @pytest.mark.parametrize("spec", requests())

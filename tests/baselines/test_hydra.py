@@ -40,15 +40,15 @@ def spec_of(phase: str, **cell) -> dict:
 @cache
 def chain(precision: str, lbn: bool = False) -> dict[str, tuple[Hydra, dict, dict]]:
     """Method, state before and state after of each phase, trained for one epoch and handed on."""
-    found, parent = {}, None
+    trained, parent = {}, None
     for phase in PHASES:
         method = Hydra(spec_of(phase, precision=precision, lbn=lbn), sample(), device=CPU, parent=parent)
         before = {name: tensor.clone() for name, tensor in method.tensors().items()}
         with TemporaryDirectory() as folder:
             outcome = train(method, sample(), resume=Resume(Path(folder), "x"), log=lambda _: None)
-        found[phase] = method, before, {name: tensor.clone() for name, tensor in method.tensors().items()}
+        trained[phase] = method, before, {name: tensor.clone() for name, tensor in method.tensors().items()}
         parent = outcome.handed_over
-    return found
+    return trained
 
 
 def at_scale_paper(**cell) -> dict:
@@ -200,9 +200,9 @@ def test_tied_latents_are_told_apart_by_the_seed():
 
 
 def test_a_phase_insists_on_its_parent():
-    with pytest.raises(UserError, match="starts from pretrain"):
+    with pytest.raises(UserError, match="starts from a run of phase 'pretrain'"):
         Hydra(spec_of("prune"), sample(), device=CPU)
-    with pytest.raises(UserError, match="starts from nothing"):
+    with pytest.raises(UserError, match="starts from no other run"):
         Hydra(spec_of("pretrain"), sample(), device=CPU, parent={})
     with pytest.raises(UserError, match="unknown 'phase: polish'"):
         Hydra({**spec_of("prune"), "phase": "polish"}, sample(), device=CPU)

@@ -8,74 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from baselines.atmc import RECIPE, Atmc
+from baselines.atmc import RECIPE
 from methods.attacks.pgd import mode, pgd
 from methods.data.split import Batch
 from methods.training.optim import optimizer
+from tests.golden.atmc_chain import MEAN, STD, Chain, Replay
 from tests.golden.check import Check, rel
 from tests.golden.folders import Folder, worst
 
 LLOYD = {key: RECIPE["phases"]["quantised"]["run"]["options"]["quantiser"][key] for key in ("iterations", "tolerance")}
-MEAN, STD = (0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)  # the official CIFAR-100 script normalises by these
 FLIPS = 0.01  # share of pixels that a float32 attack may move the other way: a gradient near zero has no certain sign
-
-
-class Chain(nn.Module):
-    """The recordings' network: convolutions (the last of stride 2) with batch norm and ReLU, mean, classifier with bias.
-
-    Kernels are told by the recorded weights. The classifier is a 1x1 convolution, as everywhere here.
-    """
-
-    def __init__(self, weights: dict[str, tuple[int, ...]], *, normalised: bool, dtype: torch.dtype):
-        super().__init__()
-        self.bodies = [name for name in weights if name.startswith("conv")]
-        for name in self.bodies:
-            out, inputs, kernel, _ = weights[name]
-            stride = 2 if name == self.bodies[-1] else 1
-            self.add_module(name, nn.Conv2d(inputs, out, kernel, stride, padding=(kernel - 1) // 2, bias=False))
-            self.add_module(name.replace("conv", "bn"), nn.BatchNorm2d(out))
-        out, inputs = weights["linear"]
-        self.head = nn.Conv2d(inputs, out, 1)
-        mean, std = (MEAN, STD) if normalised else ((0.0,) * 3, (1.0,) * 3)
-        self.register_buffer("mean", torch.tensor(mean, dtype=dtype).view(1, 3, 1, 1), persistent=False)
-        self.register_buffer("std", torch.tensor(std, dtype=dtype).view(1, 3, 1, 1), persistent=False)
-        self.to(dtype)
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = (x - self.mean) / self.std
-        for name in self.bodies:
-            x = F.relu(getattr(self, name.replace("conv", "bn"))(getattr(self, name)(x)))
-        return self.head(x.mean((2, 3), keepdim=True)).flatten(1)
-
-    def convs(self) -> list[tuple[str, nn.Conv2d]]:
-        return [(name, getattr(self, name)) for name in (*self.bodies, "head")]
-
-
-class Replay(Atmc):
-    """The method on the recordings' network; what is recorded decides the adversarial batch and the codebooks' seeds."""
-
-    def __init__(self, spec: dict, samples: int, net: Chain, parent: dict[str, Tensor]):
-        self.given = net
-        self.recorded_adv = self.found_adv = None
-        self.recorded_seeds: dict[str, Tensor] = {}
-        super().__init__(spec, SimpleNamespace(train=range(samples)), device=torch.device("cpu"), parent=parent)
-
-    def build_network(self, data) -> nn.Module:
-        return self.given
-
-    def adversarial(self, batch: Batch, draws: torch.Generator) -> tuple[Tensor, Tensor]:
-        clean, self.found_adv = super().adversarial(batch, draws)
-        return clean, self.recorded_adv
-
-    def seeds(self, name: str, weight: Tensor, values: Tensor, draws: torch.Generator) -> Tensor:
-        found = self.recorded_seeds.get(name)  # none where our W has so gone astray that another tensor is fitted
-        return super().seeds(name, weight, values, draws) if found is None else found
 
 
 def our_name(name: str) -> str:
@@ -117,8 +64,8 @@ def _method(part: Folder, facts: dict) -> Replay:
 
 
 def parameters(method: Replay) -> dict[str, nn.Parameter]:
-    found = {f"net.{name}": p for name, p in method.net.named_parameters()}
-    return found | {f"maker.{layer}.{n}": p for layer, m in method.realisation.makers.items() for n, p in m.named_parameters()}
+    parameters = {f"net.{name}": p for name, p in method.net.named_parameters()}
+    return parameters | {f"maker.{layer}.{n}": p for layer, m in method.realisation.makers.items() for n, p in m.named_parameters()}
 
 
 def _force(method: Replay, before: Folder) -> None:
@@ -137,9 +84,9 @@ def _force(method: Replay, before: Folder) -> None:
 
 def _calls(net: nn.Module) -> tuple[list[tuple[Tensor, Tensor]], Callable[[], None]]:
     """(input, output) of every call of the network from now on, and a function that stops listening."""
-    found: list[tuple[Tensor, Tensor]] = []
-    handle = net.register_forward_hook(lambda _, inputs, output: found.append((inputs[0].detach().clone(), output.detach().clone())))
-    return found, handle.remove
+    calls: list[tuple[Tensor, Tensor]] = []
+    handle = net.register_forward_hook(lambda _, inputs, output: calls.append((inputs[0].detach().clone(), output.detach().clone())))
+    return calls, handle.remove
 
 
 def _pixels(x: Tensor, facts: dict) -> Tensor:
@@ -221,8 +168,8 @@ def _step(method: Replay, part: Folder, facts: dict, i: int, tolerance: float) -
             yield Check(name, *_with(tolerance, worst(ours, tensors)))
 
 
-def _with(tolerance: float, found: tuple[float, str]) -> tuple[float, float, str]:
-    return found[0], tolerance, found[1]
+def _with(tolerance: float, deviation: tuple[float, str]) -> tuple[float, float, str]:
+    return deviation[0], tolerance, deviation[1]
 
 
 def _final(method: Replay, part: Folder, facts: dict, tolerance: float) -> Iterator[Check]:

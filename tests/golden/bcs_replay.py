@@ -3,65 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from math import inf
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from baselines import bcs
-from methods.core import architectures
-from methods.core.architectures import Conv
-from methods.networks.resnet import Block, build
+from methods.networks.resnet import build
 from methods.pruning.connections import requests
+from tests.golden.bcs_block import PARTS, OneBlock, first_axes, images
 from tests.golden.check import Check, rel
 from tests.golden.small_nets import Arrays, attacked_as, batch_of, declared, differ, doubles, largest, replayed, started_at
 
 EXACT = 0.0
-PARTS = {  # recorded name of a layer or norm -> ours
-    **{"conv1": "stem", "block.conv1": "block.convs.0", "block.conv2": "block.convs.1", "block.shortcut": "block.projection"},
-    **{"bn1": "stem_norm", "block.bn1": "block.norms.0", "block.bn2": "block.norms.1", "block.bn3": "block.projection_norm"},
-    "dense": "head",
-}
 LEAVES = {"gamma": "weight", "beta": "bias", "bias": "bias", "running_mean": "running_mean", "running_var": "running_var"}
-
-
-def block_shape(before: int, width: int) -> architectures.Block:
-    """A basic block without stride."""
-    body = tuple(Conv(channels_in=c, channels_out=width, kernel=3) for c in (before, width))
-    shortcut = None if before == width else Conv(channels_in=before, channels_out=width, kernel=1)
-    return architectures.Block(stage=1, place=0, body=body, projection=shortcut)
-
-
-class OneBlock(nn.Module):
-    """Stem, one residual block without stride, mean over the map, linear layer with bias."""
-
-    def __init__(self, channels: Sequence[int], classes: int):
-        super().__init__()
-        self.stem = nn.Conv2d(channels[0], channels[1], 3, padding=1, bias=False)
-        self.stem_norm = nn.BatchNorm2d(channels[1])
-        self.block = Block(block_shape(channels[1], channels[2]), affine=True)
-        self.head = nn.Linear(channels[2], classes)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.head(self.block(F.relu(self.stem_norm(self.stem(x)))).mean((2, 3)))
-
-    def convs(self) -> list[tuple[str, nn.Module]]:
-        return [(name, self.get_submodule(name)) for name in list(PARTS.values())[:4] + ["head"] if self.has(name)]
-
-    def has(self, name: str) -> bool:
-        return name != "block.projection" or self.block.projection is not None
-
-
-def first_axes(t: Tensor) -> Tensor:
-    """A recorded weight (spatial, in, out) or batch (batch, spatial, channels) in our order of axes."""
-    return t.permute(3, 2, 0, 1) if t.ndim == 4 else t.T
-
-
-def images(t: Tensor) -> Tensor:
-    return t.permute(0, 3, 1, 2).contiguous()
 
 
 class Sampler:
@@ -102,16 +58,18 @@ class Sampler:
 
     def parameters(self) -> dict[str, nn.Parameter]:
         """Everything that is trained, by its recorded name."""
-        found = {}
+        tensors = {}
         for name in self.meta["params_in_gradient_order"]:
             part, leaf = name.rsplit(".", 1)
-            found[name] = self.makers[part].theta if leaf == "theta" else getattr(self.method.net.get_submodule(PARTS[part]), LEAVES[leaf])
-        return found
+            tensors[name] = (
+                self.makers[part].theta if leaf == "theta" else getattr(self.method.net.get_submodule(PARTS[part]), LEAVES[leaf])
+            )
+        return tensors
 
     def value(self, key: str) -> Tensor:
         """A recorded tensor in our order of axes."""
-        found = self.arrays[key]
-        return first_axes(found) if found.ndim > 1 else found
+        array = self.arrays[key]
+        return first_axes(array) if array.ndim > 1 else array
 
     @torch.no_grad()
     def load(self, before: int) -> None:
@@ -130,12 +88,12 @@ class Sampler:
         self.method.push()
 
     def statistics(self) -> dict[str, Tensor]:
-        found = {}
+        statistics = {}
         for name, part in PARTS.items():
             if "norm" in part and f"{self.run}/init/{name}.running_mean" in self.arrays:
                 norm = self.method.net.get_submodule(part)
-                found |= {f"{name}.{leaf}": getattr(norm, leaf) for leaf in ("running_mean", "running_var")}
-        return found
+                statistics |= {f"{name}.{leaf}": getattr(norm, leaf) for leaf in ("running_mean", "running_var")}
+        return statistics
 
     def active(self) -> list[int]:
         return [int((maker.theta > 0).sum()) for maker in self.makers.values()]

@@ -21,9 +21,9 @@ from tests.golden.folders import Folder, unequal
 
 
 def _projected(tensors: dict[str, Tensor], selected: list[str], kept: int) -> dict[str, Tensor]:
-    found = {name: t.clone() for name, t in tensors.items()}
-    keep_largest([found[name] for name in selected], kept)
-    return found
+    projected = {name: t.clone() for name, t in tensors.items()}
+    keep_largest([projected[name] for name in selected], kept)
+    return projected
 
 
 def projection(path: Path) -> list[Check]:
@@ -38,19 +38,19 @@ def projection(path: Path) -> list[Check]:
         cases = {f"out_k{kept}": kept for kept in facts["keep_counts"]}
         cases |= {f"out_ratio{ratio}": kept for ratio, kept in facts["ratio_to_kept"].items()}
         for name, kept in cases.items():
-            found, recorded = _projected(start, selected, kept), part.dict(name)
-            checks.append(Check(f"{block}/{name}", sum(unequal(found[key], t) for key, t in recorded.items()), 0, "entries"))
+            ours, recorded = _projected(start, selected, kept), part.dict(name)
+            checks.append(Check(f"{block}/{name}", sum(unequal(ours[key], t) for key, t in recorded.items()), 0, "entries"))
         kept = facts["idx_keep"]
         other = part.dict("idx_in")
         masks = global_mask([start[name].abs() for name in selected], kept)
         recorded = part.dict(f"idx_out_k{kept}")
         apart = sum(unequal(other[name] * mask, recorded[name]) for name, mask in zip(selected, masks, strict=True))
         checks.append(Check(f"{block}/idx_out_k{kept}", apart, 0, "entries"))
-        found = start
+        ours = start
         for layer, kept in facts["per_layer_keep"].items():
-            found = _projected(found, [name for name in selected if name.startswith(f"{layer}.")], kept)
+            ours = _projected(ours, [name for name in selected if name.startswith(f"{layer}.")], kept)
         recorded = part.dict("layer_out")
-        checks.append(Check(f"{block}/layer_out", sum(unequal(found[key], t) for key, t in recorded.items()), 0, "entries"))
+        checks.append(Check(f"{block}/layer_out", sum(unequal(ours[key], t) for key, t in recorded.items()), 0, "entries"))
     ties = _projected({"in": file["ties/in"]}, ["in"], meta["ties"]["keep"])["in"]
     checks.append(Check("ties/count", abs(int(ties.count_nonzero()) - meta["ties"]["kept_nonzero"]), 0))
     checks.append(Check("ties/magnitude", abs(ties.abs().sum().item() - meta["ties"]["abs_sum_out"]), 1e-5))
@@ -108,10 +108,10 @@ def _factorised(part: Folder, facts: dict, tolerance: float, label: str) -> Iter
     weight.retain_grad()
     y = _apply(weight, x, bias, facts)
     y.backward(part["gy"])
-    found = {"W_eff": weight, "y": y, "gx": x.grad, "gW_eff": weight.grad, **{f"g{name}": t.grad for name, t in named.items()}}
+    ours = {"W_eff": weight, "y": y, "gx": x.grad, "gW_eff": weight.grad, **{f"g{name}": t.grad for name, t in named.items()}}
     if bias is not None:
-        found["gbias"] = bias.grad
-    for name, tensor in found.items():
+        ours["gbias"] = bias.grad
+    for name, tensor in ours.items():
         yield Check(f"{label}/{name}", rel(tensor.detach().reshape(part[name].shape), part[name]), tolerance)
 
 

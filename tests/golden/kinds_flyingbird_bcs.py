@@ -40,8 +40,8 @@ def budgets(networks: dict[str, Any]) -> list[Check]:
             checks.append(Check("igq: kept counts", differ(kept, recorded["kept"]), EXACT, note))
             checks.append(Check("igq: kept in total", abs(sum(kept) - recorded["kept_total"]), EXACT, note))
         for keep, recorded in network["fixed_erk"].items():
-            found = doubles(allocation.erk_fractions(shapes, float(keep)))
-            checks.append(Check("erk: densities", rel(found, doubles(recorded["density"])), 1e-9, f"{name} {keep}"))
+            fractions = doubles(allocation.erk_fractions(shapes, float(keep)))
+            checks.append(Check("erk: densities", rel(fractions, doubles(recorded["density"])), 1e-9, f"{name} {keep}"))
     return checks
 
 

@@ -34,9 +34,9 @@ def other_signs(replay: Replay, step: str, tolerances: list[float]) -> list[Chec
     recorded = replay.recording.tensor(f"{step}attack_sign")
     recorded = recorded if recorded.ndim == 5 else recorded[None]
     shares = [(ours != theirs).float().mean().item() for ours, theirs in zip(replay.signs, recorded[: len(replay.signs)], strict=True)]
-    found = zip(shares, tolerances, strict=True)
+    pairs = zip(shares, tolerances, strict=True)
     names = {True: "share of other signs", False: "share of other signs at noise"}
-    return [Check(names[allowed < 0.01], share, allowed, f"{step} iterate {t}") for t, (share, allowed) in enumerate(found)]
+    return [Check(names[allowed < 0.01], share, allowed, f"{step} iterate {t}") for t, (share, allowed) in enumerate(pairs)]
 
 
 def pgd_checks(replay: Replay, step: str, batch: Batch) -> list[Check]:

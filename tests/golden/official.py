@@ -59,9 +59,9 @@ class Official:
     def module(self, official: str) -> str:
         """Our name of an official module."""
         blocks = self["blocks"].tolist()
-        if found := re.fullmatch(r"layer(\d)\.(\d+)\.(.+)", official):
-            number = sum(blocks[: int(found[1]) - 1]) + int(found[2])
-            kind, place = re.fullmatch(r"(conv|bn|shortcut\.)(\d)", found[3]).groups()
+        if name := re.fullmatch(r"layer(\d)\.(\d+)\.(.+)", official):
+            number = sum(blocks[: int(name[1]) - 1]) + int(name[2])
+            kind, place = re.fullmatch(r"(conv|bn|shortcut\.)(\d)", name[3]).groups()
             part = {"conv": f"convs.{int(place) - 1}", "bn": f"norms.{int(place) - 1}"}
             return f"blocks.{number}." + part.get(kind, "projection_norm" if place == "1" else "projection")
         return {"conv1": "stem", "bn1": "stem_norm", **dict.fromkeys(CLASSIFIERS, "head")}[official]
@@ -132,9 +132,9 @@ class Lessons:
 
     def tensors(self) -> dict[str, Tensor]:
         """Our state by the names that `Official` gives; convolutions without a maker are their own."""
-        found = self.method.tensors()
+        tensors = self.method.tensors()
         own = {f"maker.{name}.weight": conv.weight.data for name, conv in self.net.convs() if name not in self.method.realisation.makers}
-        return found | own
+        return tensors | own
 
     def parameters(self) -> dict[str, nn.Parameter]:
         """What is trained, by the same names."""

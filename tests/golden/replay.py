@@ -24,13 +24,13 @@ Kind = Callable[[Path], list[Check]]
 
 def kinds() -> dict[str, Kind]:
     """Every kind of recording that can be repeated."""
-    found: dict[str, Kind] = {}
+    kinds_by_name: dict[str, Kind] = {}
     for file in sorted(Path(__file__).parent.glob("kinds_*.py")):
         for name, kind in importlib.import_module(f"tests.golden.{file.stem}").KINDS.items():
-            if name in found:
+            if name in kinds_by_name:
                 raise ValueError(f"{file.name}: kind '{name}' is defined twice")
-            found[name] = kind
-    return found
+            kinds_by_name[name] = kind
+    return kinds_by_name
 
 
 def kind_of(path: Path, known: dict[str, Kind]) -> Kind:
@@ -84,8 +84,8 @@ def main(arguments: list[str] | None = None) -> int:
     files = parser.parse_args(arguments).files
     try:
         known = kinds()
-        found = [(file, kind_of(file, known)) for file in files]
-        good = [show(file, repeat(file, kind)) for file, kind in found]
+        recordings = [(file, kind_of(file, known)) for file in files]
+        good = [show(file, repeat(file, kind)) for file, kind in recordings]
     except Unreadable as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -26,8 +26,8 @@ class Arrays:
     """The arrays of a file as tensors, with its description."""
 
     def __init__(self, path: Path):
-        with np.load(path, allow_pickle=False) as found:
-            self.arrays = {key: found[key] for key in found.files}
+        with np.load(path, allow_pickle=False) as archive:
+            self.arrays = {key: archive[key] for key in archive.files}
         self.meta: dict[str, Any] = json.loads(str(self.arrays.pop("meta_json")))
 
     def __getitem__(self, key: str) -> Tensor:

@@ -24,9 +24,9 @@ def checks(name: str) -> list[Check]:
 
 @pytest.mark.parametrize("name", kinds_atmc.KINDS)
 def test_repeats_the_recording(name):
-    found = checks(name)
-    assert len(found) > 20
-    assert [check for check in found if not check.passed] == []
+    all_checks = checks(name)
+    assert len(all_checks) > 20
+    assert [check for check in all_checks if not check.passed] == []
 
 
 def failing(name: str) -> set[str]:
@@ -83,8 +83,8 @@ def test_notices_a_projection_by_layer(monkeypatch):
 
 def test_notices_an_empty_centre_that_stays(monkeypatch):
     def stay(values, index, count):
-        found = real(values, index, count)
-        return torch.where(torch.stack([(index == j).any() for j in range(count)]), found, 9.0)
+        centres = real(values, index, count)
+        return torch.where(torch.stack([(index == j).any() for j in range(count)]), centres, 9.0)
 
     real = codebook.means
     monkeypatch.setattr(codebook, "means", stay)

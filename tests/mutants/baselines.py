@@ -10,8 +10,12 @@ connections = in_file("methods/pruning/connections.py", "tests/baselines/test_bc
 topology = in_file("methods/pruning/topology.py", "tests/baselines/test_flyingbird.py", "tests/golden/test_flyingbird_bcs.py")
 hydra = in_file("baselines/hydra.py", "tests/baselines/test_hydra.py", "tests/golden/test_hydra_rst.py")
 trades = in_file("baselines/trades.py", "tests/baselines/test_trades.py")
-atmc = in_file("baselines/atmc.py", "tests/baselines/test_atmc.py", "tests/golden/test_atmc.py")
-admm = in_file("methods/pruning/admm.py", "tests/baselines/test_atmc.py", "tests/golden/test_atmc.py")
+atmc = in_file(
+    "baselines/atmc.py", "tests/baselines/test_atmc.py", "tests/methods/pruning/test_compression.py", "tests/golden/test_atmc.py"
+)
+admm = in_file(
+    "methods/pruning/admm.py", "tests/baselines/test_atmc.py", "tests/methods/pruning/test_compression.py", "tests/golden/test_atmc.py"
+)
 
 MUTANTS = (
     connections("bcs-noise-everywhere", "torch.where(was_active, lr * noise, 0)", "lr * noise"),

@@ -103,7 +103,7 @@ MUTANTS = (
         "halves-of-the-loss-swapped",
         "loss = w_clean * clean_loss + (1 - w_clean) * loss",
         "loss = (1 - w_clean) * clean_loss + w_clean * loss",
-        "tests/baselines/test_atmc.py",
+        "tests/methods/pruning/test_compression.py",
     ),
     losses("statistics-not-put-back", "statistic.data.copy_(before)", "statistic.data.copy_(statistic)"),
     declared("anything-is-binary", "    if actual == declared:\n        return\n", "    if declared:\n        return\n"),

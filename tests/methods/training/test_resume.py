@@ -50,13 +50,13 @@ def wait_for_state(process: subprocess.Popen, out: Path, saves: int) -> None:
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory) -> dict[str, tuple[bytes, str]]:
-    found = {}
+    finished = {}
     for name, spec in RUNS.items():
         out = tmp_path_factory.mktemp(name)
         finish(spec, out)
         assert not (out / "state").exists(), "a finished run leaves no training state"
-        found[name] = results(out)
-    return found
+        finished[name] = results(out)
+    return finished
 
 
 @pytest.mark.parametrize(("name", "saves"), [("pgd", 2), ("atta", 6)])
@@ -118,9 +118,11 @@ def test_two_trainers_of_one_run_exclude_each_other(undisturbed, tmp_path):
     assert first.wait(240) == 0
     made = (tmp_path / "train.json").stat().st_ino
     output, _ = third.communicate(timeout=240)
-    assert third.returncode == 0 and "finished by another process" in output
+    assert third.returncode == 0
+    assert "finished by another process" in output
     assert (tmp_path / "train.json").stat().st_ino == made, "nothing was trained twice"
-    assert results(tmp_path) == undisturbed["pgd"] and not (tmp_path / "state").exists()
+    assert results(tmp_path) == undisturbed["pgd"]
+    assert not (tmp_path / "state").exists()
 
 
 def test_one_that_waits_for_a_killed_one_goes_on_where_that_was(undisturbed, tmp_path):
@@ -132,7 +134,8 @@ def test_one_that_waits_for_a_killed_one_goes_on_where_that_was(undisturbed, tmp
     first.kill()
     first.wait()
     output, _ = second.communicate(timeout=240)
-    assert second.returncode == 0 and "resumed at epoch" in output
+    assert second.returncode == 0
+    assert "resumed at epoch" in output
     assert results(tmp_path) == undisturbed["pgd"]
 
 
@@ -147,5 +150,6 @@ def test_a_damaged_parent_is_named_and_not_used(tmp_path, damaged):
     path.write_bytes(content)
     process = start(child, tmp_path / "child")
     output, _ = process.communicate(timeout=240)
-    assert process.returncode == 2 and f"{damaged}: is damaged" in output
+    assert process.returncode == 2
+    assert f"{damaged}: is damaged" in output
     assert not (tmp_path / "child" / "train.json").exists()
