@@ -29,8 +29,11 @@ PROCESSOR = Path("/proc/cpuinfo")
 @contextmanager
 def computed_in(compute: str, net: Net) -> Iterator[None]:
     """The network in this format for a while, then as it was."""
-    before = net.lowered
-    net.lowered = compute == "bf16"
+    before, lowered = getattr(net, "lowered", False), compute == "bf16"
+    if lowered == before:  # as a network of others always is: it knows float32 only
+        yield
+        return
+    net.lowered = lowered
     try:
         yield
     finally:
