@@ -5,6 +5,7 @@ SUITE_ENGINE        auto (default), dense, sparse: how a network of many zeros i
 SUITE_DATA_ROOT     the folder of data sets, where no --data-root is given
 SUITE_SAVE_EVERY    seconds between two states of a training that a killed one goes on from; default 300
 SUITE_GPUS_PER_RUN  JSON, data set -> devices that train one of its Runs together; default {}, one each
+SUITE_RUNS_PER_GPU  how many jobs share a GPU; default 1
 SUITE_WARM          1: short jobs share a process that has torch loaded (methods/warm.py); default 0
 """
 
@@ -20,6 +21,7 @@ from methods.core.errors import UserError
 
 DEVICE, ENGINE, DATA_ROOT = "SUITE_DEVICE", "SUITE_ENGINE", "SUITE_DATA_ROOT"
 SAVE_EVERY, GPUS_PER_RUN, WARM = "SUITE_SAVE_EVERY", "SUITE_GPUS_PER_RUN", "SUITE_WARM"
+RUNS_PER_GPU = "SUITE_RUNS_PER_GPU"
 
 DEVICES = ("auto", "cpu", "cuda")
 ENGINES = ("auto", "dense", "sparse")
@@ -65,6 +67,14 @@ def gpus_per_run(environ: Mapping[str, str] = os.environ) -> dict[str, int]:
     if not valid:
         raise UserError(f'{GPUS_PER_RUN}={text}: must be JSON such as {{"imagenet100": 4}}')
     return counts
+
+
+def runs_per_gpu(environ: Mapping[str, str] = os.environ) -> int:
+    """How many jobs may share a GPU."""
+    text = environ.get(RUNS_PER_GPU) or "1"
+    if not text.isdecimal() or int(text) < 1:
+        raise UserError(f"{RUNS_PER_GPU}={text}: must be a whole number, 1 or more")
+    return int(text)
 
 
 def warm(environ: Mapping[str, str] = os.environ) -> bool:

@@ -48,7 +48,8 @@ def _own_gpu() -> torch.device:
 
 def own_gpus(count: int) -> list[int]:
     """Numbers, as torch counts, of so many GPUs that are this process's until it ends."""
-    taken = claim_all(visible(os.environ, torch.cuda.device_count()), lock_folder(os.environ), count)
+    names = visible(os.environ, torch.cuda.device_count())
+    taken = claim_all(names, lock_folder(os.environ), count, slots=settings.runs_per_gpu())
     _OWN.extend(lock for _, lock in taken)
     return [index for index, _ in taken]
 
@@ -71,19 +72,23 @@ def claim(names: Sequence[str], folder: Path, *, pause: float = 1.0) -> tuple[in
     return claim_all(names, folder, 1, pause=pause)[0]
 
 
-def claim_all(names: Sequence[str], folder: Path, count: int, *, pause: float = 1.0) -> list[tuple[int, FileLock]]:
-    """Wait until `count` GPUs are free at once. None is kept meanwhile, so that two jobs cannot each hold what the other needs."""
+def claim_all(names: Sequence[str], folder: Path, count: int, *, slots: int = 1, pause: float = 1.0) -> list[tuple[int, FileLock]]:
+    """Wait until `count` GPUs are free at once. None is kept meanwhile, so that two jobs cannot each hold what the other needs.
+
+    A GPU is free while fewer than `slots` jobs have it; empty ones are taken first. A job has any GPU once.
+    """
     if count > len(names):
         raise UserError(f"this run asks for {count} GPUs and torch sees {len(names)}; see 'gpus_per_run' in workflow/config/suite.yaml")
     waiting = False
     while True:
-        held = []
-        for index, name in enumerate(names):
-            if (lock := _lock(folder, name)) is not None:
-                held.append((index, lock))
-                if len(held) == count:
-                    return held
-        for _, lock in held:
+        held: dict[int, FileLock] = {}
+        for slot in range(slots):
+            for index, name in enumerate(names):
+                if index not in held and (lock := _lock(folder, f"{name}-{slot}" if slot else name)) is not None:
+                    held[index] = lock
+                    if len(held) == count:
+                        return list(held.items())
+        for lock in held.values():
             lock.release()
         if not waiting:
             print(f"waiting: other jobs hold the GPUs {', '.join(names)} ({folder})", file=sys.stderr, flush=True)

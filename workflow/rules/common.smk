@@ -55,6 +55,7 @@ METHODS = [
 
 # What time limits are computed for; no rule's params know of it, so that naming another device makes nothing anew.
 DEVICE = clear(limits.device, SUITE, PLAN.scale)
+clear(limits.require_room, [run.spec for run in PLAN.runs.values()], DEVICE)
 
 
 wildcard_constraints:

@@ -1,10 +1,11 @@
 """What a job asks a cluster for: minutes and megabytes, from the cost model (each further try asks for more), and GPUs."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from methods.core import run_spec
+from methods.core import run_spec, settings
 from methods.core.datasets import DATASETS
+from methods.core.errors import UserError
 from workflow.suite.cost import devices, work
 from workflow.suite.cost.devices import Device
 from workflow.suite.planning.config import Scale, Suite
@@ -33,6 +34,32 @@ def train_minutes(run: Run, chosen: Device, suite: Suite, attempt: int) -> int:
 def evaluate_minutes(run: Run, evaluation: Evaluation, chosen: Device, suite: Suite, attempt: int) -> int:
     """Of one shard of an evaluation, were every image to withstand every attack."""
     return minutes(chosen.startup + chosen.seconds(work.evaluation(run.spec, evaluation.spec)) / evaluation.shards, suite, attempt)
+
+
+def gpu_gigabytes(spec: Mapping) -> float:
+    """Of a GPU's memory, what a training takes, estimated: what is trained with its gradients and momentum, two maps per layer and image
+    of a batch, the images and stored perturbations, and a gigabyte for CUDA itself. No GPU was at hand to check it."""
+    net, data, batch = work.network(spec), DATASETS[spec["dataset"]], spec["train"]["batch"]
+    samples, side = data.counts(spec["data"])[0], data.side(spec["data"])
+    maps = 2 * net.elements * batch * (2 if spec["train"].get("compute") == "bf16" else 4)
+    pictures = 3 * side**2 * samples if data.image <= 32 else 0
+    canvas = (side + 8) ** 2 if data.image <= 32 else ((side + 8) // 8) ** 2
+    perturbations = 12 * canvas * samples if spec["attack"]["name"] == "fgsm_atta" else 0
+    return 1 + 1e-9 * (6 * 4 * net.weights + maps + pictures + perturbations)
+
+
+def require_room(specs: Iterable[Mapping], chosen: Device, count: int | None = None) -> None:
+    """Refuse more Runs per GPU (those that the environment asks for) than its memory has room for."""
+    count = settings.runs_per_gpu() if count is None else count
+    if count == 1 or chosen.memory_gb is None:
+        return
+    largest = max(map(gpu_gigabytes, specs), default=0.0)
+    if count * largest > chosen.memory_gb:
+        fit = max(1, int(chosen.memory_gb // largest))
+        raise UserError(
+            f"{settings.RUNS_PER_GPU}={count}: the largest Run takes about {largest:.0f} GB and {chosen.title} has {chosen.memory_gb:g};"
+            f" allowed: 1 to {fit} (the GPU is 'gpu' of workflow/config/suite.yaml)"
+        )
 
 
 def minutes(seconds: float, suite: Suite, attempt: int) -> int:
