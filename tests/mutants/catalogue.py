@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mutants import attacks, baselines, evaluation, planning, pruning, training
+from tests.mutants import attacks, baselines, evaluation, foundation, planning, pruning, results, training
 
-MUTANTS = (*training.MUTANTS, *attacks.MUTANTS, *pruning.MUTANTS, *baselines.MUTANTS, *evaluation.MUTANTS, *planning.MUTANTS)
+ROOMS = (training, attacks, pruning, baselines, foundation, evaluation, planning, results)
+MUTANTS = tuple(mutant for room in ROOMS for mutant in room.MUTANTS)

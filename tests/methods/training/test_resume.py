@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from methods.training.resume import Resume
 from tests.specs import small, text
 
 RUNS = {
@@ -153,3 +154,24 @@ def test_a_damaged_parent_is_named_and_not_used(tmp_path, damaged):
     assert process.returncode == 2
     assert f"{damaged}: is damaged" in output
     assert not (tmp_path / "child" / "train.json").exists()
+
+
+def test_a_state_of_another_spec_or_other_code_is_not_taken_up(tmp_path, capsys):
+    first = Resume(tmp_path / "state", "this spec, this code")
+    first.save({"epoch": 3})
+    assert first.load() == {"epoch": 3}
+    other = Resume(tmp_path / "state", "this spec, other code", writes=False)
+    assert other.load() is None
+    assert "belongs to another version of the code or spec" in capsys.readouterr().out
+
+
+def test_the_older_of_two_states_is_kept(tmp_path):
+    resume = Resume(tmp_path / "state", "key")
+    for epoch in (1, 2, 3):
+        resume.save({"epoch": epoch})
+    new, old = resume.files
+    assert resume.load() == {"epoch": 3}
+    new.write_bytes(new.read_bytes()[:-1])
+    assert resume.load() == {"epoch": 2}
+    old.write_bytes(b"")
+    assert resume.load() is None
