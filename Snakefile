@@ -23,6 +23,10 @@ include: "workflow/rules/demo.smk"
 include: "workflow/rules/bench.smk"
 
 
+onstart:
+    at_start()
+
+
 localrules:
     all,
     all_tables,

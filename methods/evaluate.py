@@ -88,6 +88,9 @@ def main(arguments: list[str] | None = None) -> int:
         where = f"{error.filename or options.out}: {error.strerror or error}"
         print(f"error: {where}; once that is solved, run the same command again: finished blocks are kept", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("stopped; finished blocks are kept: run the same command again to go on", file=sys.stderr)
+        return 75
     return 0
 
 

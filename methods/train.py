@@ -12,9 +12,9 @@ import argparse
 import json
 import math
 import os
-import signal
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from methods.distributed.torchrun import first_process, join, launched
 from methods.distributed.world import ALONE, World
 from methods.runtime.device import kind
 from methods.runtime.provenance import provenance
+from methods.runtime.stop import requests
 from methods.runtime.stopwatch import Stopwatch
 from methods.training.course import Stopped
 from methods.training.loop import train
@@ -52,10 +53,16 @@ def load_data(spec: dict[str, Any], root: Path | None, world: World = ALONE) -> 
     return load_of(spec, root=root, workers=workers)
 
 
-def run(spec: dict[str, Any], out: Path, data_root: Path | None, *, save_every: float = 300.0, wait: float = math.inf) -> None:
-    """Train, then publish the results."""
-    stopping: list[int] = []
-    signal.signal(signal.SIGTERM, lambda number, _: stopping.append(number))
+def run(
+    spec: dict[str, Any],
+    out: Path,
+    data_root: Path | None,
+    *,
+    save_every: float = 300.0,
+    wait: float = math.inf,
+    stop: Callable[[], bool] = lambda: False,
+) -> None:
+    """Train, then publish the results; or save the state and raise Stopped when `stop()` turns true."""
     # A GPU, or a number format, that is missing is told before anything is touched.
     require_units(spec["train"], kind())
     files = fingerprint.of_training(spec["method"])
@@ -63,7 +70,7 @@ def run(spec: dict[str, Any], out: Path, data_root: Path | None, *, save_every: 
     text = json.dumps(spec, sort_keys=True, separators=(",", ":"))
 
     def check_stop() -> None:
-        if stopping:
+        if stop():
             raise Stopped("stopped while another process was training this run")
 
     # The run before the device: who waits for another process of this run must not hold a GPU meanwhile.
@@ -82,7 +89,7 @@ def run(spec: dict[str, Any], out: Path, data_root: Path | None, *, save_every: 
     method = method_class(spec, data, device=device, parent=handed_over(out, spec.get("parent")))
     method.check_start()
     try:
-        outcome = train(method, data, resume=resume, stop=lambda: bool(stopping), save_every=save_every, watch=watch, world=world)
+        outcome = train(method, data, resume=resume, stop=stop, save_every=save_every, watch=watch, world=world)
     except Stopped:
         world.leave()
         raise
@@ -119,7 +126,8 @@ def main(arguments: list[str] | None = None) -> int:
         if (count := processes(spec, settings.gpus_per_run())) > 1 and not launched():
             return launch(count, "methods.train", sys.argv[1:] if arguments is None else arguments)
         save_every = settings.save_every() if options.save_every is None else options.save_every
-        run(spec, options.out, options.data_root, save_every=save_every, wait=options.wait)
+        with requests() as stop:
+            run(spec, options.out, options.data_root, save_every=save_every, wait=options.wait, stop=stop)
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

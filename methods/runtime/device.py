@@ -34,6 +34,16 @@ def kind() -> str:
     return "cpu" if wanted == "cpu" or not torch.cuda.is_available() else "cuda"
 
 
+def main() -> int:
+    """Say what this machine offers: `python -m methods.runtime.device`."""
+    try:
+        print(kind())
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
 def device() -> torch.device:
     """The device that this process computes on."""
     return torch.device("cpu") if kind() == "cpu" else _own_gpu()
@@ -107,3 +117,7 @@ def _lock(folder: Path, name: str) -> FileLock | None:
     except OSError as error:
         raise UserError(f"{folder}: GPU locks cannot be kept there ({error.strerror}); set TMPDIR to a folder you can write to") from None
     return lock
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -80,7 +80,7 @@ def child(request: dict[str, Any], descriptors: list[int]) -> None:
         os.environ.clear()
         os.environ.update(request["environ"])
         for number in SIGNALS:
-            signal.signal(number, signal.SIG_DFL)
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
         import torch
 
         torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1))

@@ -106,7 +106,7 @@ def test_a_job_is_killed(run, undisturbed, tmp_path):
         first = run(work, TABLE)
         wait(lambda work=work: training(work), "a training that has saved its state", seconds=PATIENCE, pause=0.01)
         wait(lambda work=work: [os.kill(pid, signal.SIGKILL) for pid in jobs(work)], "a job", seconds=PATIENCE, pause=0.01)
-        assert "Error in rule" in ended(first, 1)
+        assert "FAILED: " in ended(first, 1)
         if victim := training(work):
             break
     ended(run(work, TABLE))

@@ -12,7 +12,7 @@ sys.path.insert(0, workflow.basedir)
 from methods.core import fingerprint, imports, paths
 from methods.core.errors import UserError
 from workflow.suite.cost import limits
-from workflow.suite.jobs import environment, snakemake_patch
+from workflow.suite.jobs import environment, forecast, snakemake_patch
 from workflow.suite.planning import config as settings
 from workflow.suite.planning import plan, recipes
 from workflow.suite.figures import catalogue
@@ -148,3 +148,21 @@ def behind(*modules):
     return [
         str(path) for path in imports.behind(*(f"workflow.suite.{m}" for m in modules))
     ]
+
+
+def at_start():
+    """Called with all jobs known and none begun: refuse what none of them could do, and tell the console what is ahead."""
+    jobs = forecast.jobs(workflow.dag)
+    gpu = PLAN.scale.require_gpu and not SUITE.allow_cpu
+    clear(
+        environment.check,
+        os.environ,
+        python=Path(sys.executable),
+        # On the login node of a cluster there may be none, and need not.
+        gpu=gpu and forecast.computes(jobs) and workflow.local_exec,
+    )
+    ahead = forecast.of(PLAN, DEVICE, jobs)
+    logger.info(
+        f"{len(ahead.cells)} cells of tables at scale {PLAN.scale.name}",
+        extra={"forecast": ahead},
+    )

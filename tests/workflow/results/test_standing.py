@@ -22,7 +22,7 @@ from workflow.suite.__main__ import main
 from workflow.suite.planning import plan
 from workflow.suite.planning.config import ROOT
 from workflow.suite.planning.plan import Plan, Run
-from workflow.suite.results import made, standing
+from workflow.suite.results import made, signs_of_life, standing
 
 RUN = "tiny.0123456789ab"
 START = time.time()
@@ -74,8 +74,8 @@ def test_time_left_is_told_from_the_steps_of_this_process(demo, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "now", "stage"),
     [
-        ({"host": "elsewhere"}, START + 100 + standing.SILENT - 1, "training"),
-        ({"host": "elsewhere"}, START + 100 + standing.SILENT + 1, "stopped"),
+        ({"host": "elsewhere"}, START + 100 + signs_of_life.SILENT - 1, "training"),
+        ({"host": "elsewhere"}, START + 100 + signs_of_life.SILENT + 1, "stopped"),
         ({"pid": None}, START + 101, "stopped"),
     ],
 )

@@ -7,11 +7,27 @@ Snakemake run everything again.
 
 import json
 import os
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
 from methods.core import settings
+from methods.core.errors import UserError
 from workflow.suite.planning.config import Scale, Suite
+
+
+def check(environ: Mapping[str, str], *, python: Path, gpu: bool) -> None:
+    """Refuse what every job would fail at: variables with values that are not allowed, and no GPU where this machine's jobs must have one.
+
+    torch is asked in a process of its own, since planning does without it.
+    """
+    for read in (settings.device, settings.engine, settings.gpus_per_run, settings.save_every, settings.warm):
+        read(environ)
+    if gpu:
+        words = [str(python), "-m", "methods.runtime.device"]
+        asked = subprocess.run(words, env=dict(environ), capture_output=True, text=True, check=False)
+        if asked.returncode == 2:
+            raise UserError(asked.stderr.strip().removeprefix("error: "))
 
 
 def of_jobs(suite: Suite, scale: Scale, *, root: Path, python: Path, present: Mapping[str, str]) -> dict[str, str]:

@@ -65,6 +65,8 @@ def around(workflow: Any, plan: Plan, *, logger: logging.Logger, failure: type[E
                 return go()
         except UserError as error:
             raise failure(str(error)) from None
+        except KeyboardInterrupt:  # before jobs run, or for the second time; Snakemake itself minds the first while they do
+            raise failure("stopped as you asked; what was finished is kept, and the same command goes on from there") from None
         except OSError as error:
             raise failure(about_the_disk(folder, error) or str(error)) from None
         except failure as error:

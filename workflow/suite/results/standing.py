@@ -1,27 +1,20 @@
 """Where each Run stands at this moment, by its files and logs: finished, stale, at work and for how long, stopped, failed and why."""
 
-import json
-import platform
-import re
 import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import psutil
-
 from methods.core import paths
 from methods.core.durations import span
 from methods.core.errors import UserError
 from workflow.suite.planning.plan import Plan
-from workflow.suite.results import measure, stale
+from workflow.suite.results import measure, signs_of_life, stale
+from workflow.suite.results.signs_of_life import SILENT
 
 STAGES = ("evaluated", "stale", "evaluating", "trained", "training", "stopped", "failed", "waiting")
 CELLS = ("done", "stale", "running", "stopped", "failed", "missing", "not available", "not applicable")
-SILENT = 180.0  # seconds without a sign of life after which a job on another machine counts as stopped
-CLOCK = 2.0  # seconds by which the kernel's note of a start may be off
-FAILURE = re.compile(r"^(error: |[\w.]*(Error|Exception)\b)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,69 +75,28 @@ def _evaluating(run: str, evaluation: str, shards: int, folder: Path, now: float
     else:
         open_shards = [k for k in range(1, shards + 1) if not (folder / paths.shard(run, evaluation, k, shards)).is_file()]
         logs += [folder / paths.log("evaluate", run, evaluation, f"{k}-of-{shards}") for k in open_shards]
-    found = [(path, *_tail(path)) for path in logs if path.is_file()]
-    for path, _, failure in found:
-        if failure:
+    tails = {path: signs_of_life.tail(path) for path in logs if path.is_file()}
+    for path, lines in tails.items():
+        if failure := signs_of_life.failure(lines):
             return Standing(stage="failed", note=f"{failure} ({path.relative_to(folder)})")
-    for path, last, _ in found:
+    for path, lines in tails.items():
         if now - path.stat().st_mtime < SILENT:
-            return Standing(stage="evaluating", note=last or "starting")
-    return Standing(stage="stopped", note="evaluation; goes on when it is started again") if found else None
+            return Standing(stage="evaluating", note=lines[-1].strip() if lines else "starting")
+    return Standing(stage="stopped", note="evaluation; goes on when it is started again") if tails else None
 
 
 def _training(run: str, folder: Path, now: float) -> Standing:
-    log, progress = folder / paths.log("train", run), _progress(folder / paths.progress(run))
-    last, failure = _tail(log) if log.is_file() else ("", None)
-    if progress and _alive(progress, now):
-        seen = span(max(0.0, now - progress["updated"]))
-        return Standing(stage="training", note=f"{_position(progress)}{_left(progress)}, seen {seen} ago")
-    if failure:
+    log, told = folder / paths.log("train", run), signs_of_life.progress(folder / paths.progress(run))
+    lines = signs_of_life.tail(log)
+    if told and signs_of_life.alive(told, now):
+        seen = span(max(0.0, now - told["updated"]))
+        return Standing(stage="training", note=f"{signs_of_life.position(told)}{signs_of_life.left(told)}, seen {seen} ago")
+    if failure := signs_of_life.failure(lines):
         return Standing(stage="failed", note=f"{failure} ({log.relative_to(folder)})")
-    if progress:
-        return Standing(stage="stopped", note=f"{_position(progress)}; goes on from its last saved state when it is started again")
+    if told:
+        note = f"{signs_of_life.position(told)}; goes on from its last saved state when it is started again"
+        return Standing(stage="stopped", note=note)
+    last = lines[-1].strip() if lines else ""
     if log.is_file() and now - log.stat().st_mtime < SILENT:
         return Standing(stage="training", note=last or "starting")
     return Standing(stage="stopped", note=last) if (folder / paths.state_folder(run)).is_dir() else Standing(stage="waiting")
-
-
-def _progress(path: Path) -> dict | None:
-    """What a training tells of itself while it runs (methods/runtime/heartbeat.py)."""
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        return found if {"epochs", "steps", "done", "begun", "started", "updated", "pid", "host"} <= found.keys() else None
-    except (OSError, ValueError, AttributeError):
-        return None
-
-
-def _alive(progress: Mapping, now: float) -> bool:
-    """On this machine: whether the process is there, and not a later one that was given its number; on another: whether it was heard
-    of lately."""
-    if progress["host"] != platform.node():
-        return now - progress["updated"] < SILENT
-    try:
-        process = psutil.Process(progress["pid"])
-        return process.status() != psutil.STATUS_ZOMBIE and process.create_time() <= progress["updated"] + CLOCK
-    except psutil.NoSuchProcess:
-        return False
-
-
-def _position(progress: Mapping) -> str:
-    epoch = min(progress["done"] // progress["steps"] + 1, progress["epochs"])
-    return f"epoch {epoch}/{progress['epochs']}, step {progress['done'] % progress['steps']}/{progress['steps']}"
-
-
-def _left(progress: Mapping) -> str:
-    made = progress["done"] - progress["begun"]
-    if made <= 0:
-        return ""
-    ahead = progress["epochs"] * progress["steps"] - progress["done"]
-    return f", about {span(ahead * (progress['updated'] - progress['started']) / made)} left"
-
-
-def _tail(path: Path) -> tuple[str, str | None]:
-    """The last line of a log, and the last one that tells of a failure."""
-    with path.open("rb") as stream:
-        stream.seek(max(0, path.stat().st_size - 20000))
-        lines = [line.strip() for line in stream.read().decode(errors="replace").splitlines() if line.strip()]
-    failures = [line for line in lines[-40:] if FAILURE.match(line)]
-    return (lines[-1] if lines else ""), (failures[-1] if failures else None)
