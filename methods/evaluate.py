@@ -11,6 +11,7 @@ On the command line:
     python -m methods.evaluate file model.safetensors --dataset cifar10 --source sample --examples 100
     python -m methods.evaluate run --run results/runs/RUN --spec '{"attack": "standard", "eps": "8/255"}' --shard 1/4 --out shard1.json
     python -m methods.evaluate merge --out result.json shard1.json shard2.json shard3.json shard4.json
+    python -m methods.evaluate curve --run results/runs/RUN --out curve.json
     python -m methods.evaluate export result.json --out model_info.json --dataset cifar10 --name "..." --architecture "..."
 """
 

@@ -51,6 +51,18 @@ def parser(description: str) -> argparse.ArgumentParser:
     _trust(file)
     file.set_defaults(command=commands.evaluate_file)
 
+    many_radii = choices.add_parser("curve", help="robust accuracy of a trained run at eight radii, by APGD")
+    many_radii.add_argument("--run", type=Path, required=True, metavar="DIR", help="folder of the run")
+    many_radii.add_argument("--out", type=Path, required=True, metavar="FILE", help="JSON; an interrupted call goes on from there")
+    many_radii.add_argument("--norm", default="Linf", choices=eval_spec.NORMS)
+    many_radii.add_argument("--radii", nargs="+", metavar="EPS", help="default: a quarter to four times the data set's (128/255 for L2)")
+    many_radii.add_argument("--examples", type=int, default=500, help="the first so many test images; default 500")
+    many_radii.add_argument("--iterations", type=int, default=20, help="of APGD; default 20")
+    many_radii.add_argument("--seed", type=int, default=0)
+    many_radii.add_argument("--block", type=int, default=250)
+    _data_root(many_radii)
+    many_radii.set_defaults(command=commands.security_curve)
+
     info = choices.add_parser("export", help="a merged result as a RobustBench model_info entry")
     info.add_argument("result", type=Path, help="a merged result (merge, or file --out)")
     info.add_argument("--out", type=Path, required=True, metavar="FILE")

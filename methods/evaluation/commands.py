@@ -1,4 +1,4 @@
-"""The commands of `python -m methods.evaluate`: run (one shard of a Run), merge, file (one model file), export."""
+"""The commands of `python -m methods.evaluate`: run (one shard of a Run), merge, curve, file (one model file), export."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import json
 import re
 import sys
+from pathlib import Path
 from typing import Any
 
 from methods.core import eval_result, eval_spec, fingerprint, paths, sealed
@@ -29,11 +30,7 @@ def run(options: argparse.Namespace) -> None:
 
     spec = eval_spec.parse(options.spec)
     k, n = _shard(options.shard)
-    manifest = sealed.read(options.run / paths.MANIFEST)
-    trained = manifest["spec"] if isinstance(manifest.get("spec"), dict) else {}
-    for key in ("dataset", "data"):
-        if key not in trained:
-            raise UserError(f"{options.run / paths.MANIFEST}: the key 'spec.{key}' is missing; it is not the manifest of a run")
+    trained = _trained(options.run)
     path, model = run_model(options.run)
     net = load_model(path)
     data = load_of(trained, root=options.data_root)
@@ -54,6 +51,40 @@ def run(options: argparse.Namespace) -> None:
     )
     sealed.write(options.out, value)
     shard.clear()
+
+
+def security_curve(options: argparse.Namespace) -> None:
+    """Robust accuracy of a Run at several radii."""
+    from methods.data.load import load_of
+    from methods.evaluation.curve import L2_RADIUS, curve, radii, specs
+    from methods.evaluation.images import from_split
+    from methods.networks.compact import run_model
+    from methods.networks.model_file import load_model
+    from methods.runtime.device import device as chosen_device
+
+    trained = _trained(options.run)
+    data = load_of(trained, root=options.data_root)
+    chosen = options.radii or radii(DATASETS[trained["dataset"]].eps if options.norm == "Linf" else L2_RADIUS)
+    budget = {"examples": options.examples, "iterations": options.iterations, "seed": options.seed, "block": options.block}
+    wanted = specs(chosen, norm=options.norm, classes=data.classes, **budget)
+    path, model = run_model(options.run)
+    work = options.out.with_name(f".{options.out.name}.blocks")
+    value, shards = curve(
+        load_model(path), from_split(data.test), wanted, model=model, device=chosen_device(), work=work, stream=sys.stderr
+    )
+    sealed.write(options.out, value | {"data": data.label})
+    for shard in shards:
+        shard.clear()
+
+
+def _trained(run: Path) -> dict[str, Any]:
+    """The spec of a Run, from its manifest."""
+    manifest = sealed.read(run / paths.MANIFEST)
+    trained = manifest["spec"] if isinstance(manifest.get("spec"), dict) else {}
+    for key in ("dataset", "data"):
+        if key not in trained:
+            raise UserError(f"{run / paths.MANIFEST}: the key 'spec.{key}' is missing; it is not the manifest of a run")
+    return trained
 
 
 def merge(options: argparse.Namespace) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
+import torch
 from torch import Tensor, nn
 
+from methods.evaluation.trust.budget import IMAGES, Counter
 from methods.networks.resnet import Net
 
 
@@ -25,3 +28,15 @@ def _before_head(net: Net, x: Tensor) -> Tensor:
     finally:
         hook.remove()
     return seen[0].flatten(1)
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Features whose passes are counted."""
+
+    features: Callable[[Tensor], Tensor]
+    counter: Counter
+
+    def __call__(self, x: Tensor) -> Tensor:
+        self.counter.passes(len(x) * (2 if torch.is_grad_enabled() and x.requires_grad else 1))
+        return torch.cat([self.features(chunk) for chunk in x.split(2 * IMAGES[0])])

@@ -18,7 +18,8 @@ from methods.evaluation.attacked_net import AttackedNet, View
 from methods.evaluation.block import attack_block
 from methods.evaluation.trust import binarisation
 from methods.evaluation.trust.budget import IMAGES, LEAST_ITERATIONS, SHARES, Afforded, Counter, afford, allowed
-from methods.evaluation.trust.features import features_of
+from methods.evaluation.trust.features import Counted, features_of
+from methods.evaluation.trust.temperature import Scaled
 
 LARGE = 0.5
 POINTS, TRIES = 500, 100  # inner points of a planted image, and random corners that are tried on it
@@ -236,26 +237,3 @@ class Probe:
         text = f"APGD ({afforded.iterations} iterations) found {int(hit.sum())} of {count} planted images; random search {float(easy):.0%}"
         state = PASS if rate >= LEAST_SUCCESS else WARN if rate >= 0.8 else FAIL
         return Check(name=name, state=state, number=rate, text=text, images=count, passes=counter.count)
-
-
-class Scaled(nn.Module):
-    """A network with logits of order one: the same decisions, other losses."""
-
-    def __init__(self, net: nn.Module, spread: float):
-        super().__init__()
-        self.net, self.spread = net, spread
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.net(x) / self.spread
-
-
-@dataclass(frozen=True)
-class Counted:
-    """Features whose passes are counted."""
-
-    features: Callable[[Tensor], Tensor]
-    counter: Counter
-
-    def __call__(self, x: Tensor) -> Tensor:
-        self.counter.passes(len(x) * (2 if torch.is_grad_enabled() and x.requires_grad else 1))
-        return torch.cat([self.features(chunk) for chunk in x.split(2 * IMAGES[0])])
