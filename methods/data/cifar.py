@@ -62,7 +62,7 @@ def read(name: str, root: Path) -> Arrays:
         try:
             return _open(name, cache)
         except UserError as error:
-            print(f"warning: {error}; decoding anew", file=sys.stderr)
+            print(f"warning: {error}; decoding it again", file=sys.stderr)
     copy = sources.local_copy(name, root)
     arrays = _fetch(name, root) if copy is None else _verified(name, *sources.read(name, copy))
     _keep(cache, arrays)

