@@ -20,6 +20,7 @@ from snakemake_logger_plugin_calm import LogHandler
 from tests.cluster import tree
 from tests.cluster.slurm import wait
 from tests.workflow.test_snakemake import snakemake  # noqa: F401
+from workflow.suite.cost import devices
 from workflow.suite.jobs import console, forecast
 from workflow.suite.jobs.console import Console
 from workflow.suite.jobs.forecast import Forecast, Job
@@ -139,7 +140,7 @@ def test_another_try_that_succeeds_is_no_failure(seen):
 
 def test_the_forecast_weighs_jobs_by_their_work_and_knows_the_cells(tmp_path):
     demo = plan.load("demo", data_root=tmp_path)
-    device = SimpleNamespace(seconds=lambda work: 10.0 + work.flops, rate=lambda work: work.flops, startup=10.0)
+    device = devices.named("cpu")
     run = demo.final_runs("comparison_rn18_rn50", "rst")[0]
     result = paths.evaluation(run, demo.evaluations[run].id)
     jobs = [

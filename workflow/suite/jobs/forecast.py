@@ -65,7 +65,7 @@ def seconds(plan: Plan, device: Device, job: Job) -> float:
     """Of one job, were nothing of it done yet."""
     run = plan.runs.get(job.wildcards.get("run", ""))
     if run is not None and job.rule == "train":
-        return device.seconds(work.training(run.spec))
+        return device.training(run.spec)
     if run is not None and job.rule == "evaluate" and (chosen := plan.evaluations.get(run.name)):
-        return device.startup + device.rate(work.evaluation(run.spec, chosen.spec, right=0.7, robust=0.4)) / chosen.shards
+        return device.startup + device.seconds(work.evaluation(run.spec, chosen.spec, right=0.7, robust=0.4)) / chosen.shards
     return SMALL
