@@ -7,6 +7,7 @@ network: images and perturbations live in [0, 1].
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 
 import torch
@@ -46,9 +47,13 @@ class Block(nn.Module):
 
 
 class Net(nn.Module):
-    """The network; `arguments`, set by `build`, rebuild it. `lowered`, it computes in bfloat16 up to its classifier."""
+    """The network; `arguments`, set by `build`, rebuild it.
+
+    `lowered`, it computes in bfloat16 up to its classifier. An `engine` computes in place of what follows here (methods/sparse/choice.py).
+    """
 
     lowered = False
+    engine: Callable[[Tensor], Tensor] | None = None
 
     def __init__(
         self, shape: Arch, *, classes: int, stem: str = "cifar", lbn: bool = False, bn_affine: bool = False, head_bias: bool = False
@@ -67,6 +72,8 @@ class Net(nn.Module):
         self.last_norm = nn.BatchNorm2d(classes, affine=affine) if lbn else None
 
     def forward(self, x: Tensor) -> Tensor:
+        if self.engine is not None:
+            return self.engine(x)
         x = (x - self.mean) / self.std
         with torch.autocast(x.device.type, torch.bfloat16, cache_enabled=False) if self.lowered else nullcontext():
             x = F.relu(self.stem_norm(self.stem(x)), inplace=True)

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from methods.sparse.calibration import calibration
 from methods.sparse.geometry import Geometry, Shape
 from methods.sparse.gradient_all import gradient_of_all
 from methods.sparse.lanes import LANES
@@ -68,7 +69,7 @@ class Backward:
             return None
         geometry = applied.shape.backward(e.blocks)
         target, sums, sink = self.sink(into, geometry, added)
-        lists = applied.kept.lists(applied.shape, geometry, backward=True)
+        lists = applied.kept.lists(applied.shape, geometry, backward=True, break_even=calibration().break_even)
         sweep(self.pool, gradient.source(), lists, geometry, sink, e.blocks)
         return target, None if sums is None else add_up(sums.array, geometry.slots, into.extent.channels, e.images)
 
@@ -79,7 +80,7 @@ class Backward:
         needed = any(origin.normed.batch or self.asked(origin) for origin in into.origins)
         sums = geometry.sums(self.pool, into.extent.blocks) if needed else None
         first, second = ([address(partner) for partner in partners] + [0, 0])[:2] if needed else (0, 0)
-        return target, sums, Sink(target.address, address(added), address(into.bits), address(sums), first, second)
+        return target, sums, Sink(target.address, address(added), address(into.bits), address(sums), first, second, into.extent.past)
 
     def asked(self, applied: Applied) -> bool:
         """Whether somebody wants the gradient of a layer's bias or of its batch norm's parameters."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from methods.sparse.geometry import GROUP
 from methods.sparse.jit import kernel
-from methods.sparse.lanes import LANES, add_scaled, load, store, zeros
+from methods.sparse.lanes import LANES, add_scaled, add_scaled_all, load, store, zeros
 from methods.sparse.scalars import float_at, int_at
 from methods.sparse.sink import finish
 from methods.sparse.source import clear_borders, clear_row, load_row
+
+SIDE, SQUARE = (0,) * GROUP, (0,) * GROUP**2  # a tile of as many channels as positions
 
 
 @kernel
@@ -38,15 +41,18 @@ def convolve(tile, first, last, source, lists, geometry, sink, ring, results):
             base = (begin - g.low) % g.window * row_size
             for y in range(step * g.spacing, min(g.out_height, (step + 1) * g.spacing)):
                 for x in range(g.spacing):
-                    results_of_row(tile, lists, g, sink, ring, results, base, block, y, x)
+                    if lists.segments == 0:
+                        results_of_all(lists, g, sink, ring, results, base, block, y, x)
+                    else:
+                        results_of_few(tile, lists, g, sink, ring, results, base, block, y, x)
 
 
 @kernel
-def results_of_row(tile, lists, g, sink, ring, results, base, block, y, x):
-    """Every `spacing`-th result of output row y, from column x on, of all channels.
+def results_of_few(tile, lists, g, sink, ring, results, base, block, y, x):
+    """Every `spacing`-th result of output row y, from column x on, of all channels, by lists of kept weights.
 
     Where weights are many the lists come in segments of input channels, so that the rows in use stay in the nearest cache; where they are
-    few there is one segment. Either way a result adds up its kept weights in the order of input channel, kernel row, kernel column.
+    few there is one segment. Either way, and in `results_of_all`, a result adds up its weights in the order of channel, kernel row, column.
     """
     size, segments, channels = len(tile), lists.segments, g.out_channels
     ring_size = g.window * g.channels * g.pitch
@@ -79,3 +85,27 @@ def add_kept(total, lists, begin, end, ring, at, ring_size, step):
             place -= ring_size
         total = add_scaled(total, ring, place, step, float_at(lists.weight, k))
     return total
+
+
+@kernel
+def results_of_all(lists, g, sink, ring, results, base, block, y, x):
+    """The same where most weights are there: every input is loaded once for the channels of a group, zeros are multiplied with."""
+    channels, ring_size = g.out_channels, g.window * g.channels * g.pitch
+    parity = y % g.spacing * g.spacing + x
+    count = (g.out_width - x + g.spacing - 1) // g.spacing
+    slot = (block * g.slots + y // g.slot) * channels * 3 * LANES
+    begin, end = int_at(lists.start, parity), int_at(lists.start, parity + 1)
+    groups = (channels + GROUP - 1) // GROUP
+    for done in range(0, count, GROUP):
+        at = base + done * g.stride * LANES
+        for group in range(groups):
+            total, entry = zeros(SQUARE), (begin * groups + group * (end - begin)) * GROUP
+            for k in range(begin, end):
+                place = at + int_at(lists.offset, k)
+                if place >= ring_size:
+                    place -= ring_size
+                total = add_scaled_all(total, SIDE, SIDE, ring, place, g.stride * LANES, lists.weight, entry + (k - begin) * GROUP)
+            store(results, 0, LANES, total)
+            for c in range(group * GROUP, min(channels, (group + 1) * GROUP)):
+                place = ((block * g.out_height + y) * channels + c) * g.out_width + x + done * g.spacing
+                finish(sink, results, c % GROUP * GROUP * LANES, min(GROUP, count - done), place, g.spacing, slot + c * 3 * LANES)

@@ -6,6 +6,8 @@ input; `loss.backward()` on an input that needs none, as in a training step, tho
 
 from __future__ import annotations
 
+from weakref import ref
+
 import torch
 from torch import Tensor, nn
 
@@ -44,17 +46,21 @@ class _Pass(torch.autograd.Function):
 
 
 class Engine:
-    """Computes `net`, whose convolutions' weights, batch norms and mode are looked at at every call."""
+    """Computes a network, whose convolutions' weights, batch norms and mode are looked at at every call."""
 
     def __init__(self, net: Net):
-        self.net, self.layers, self.pool = net, Layers(net), Pool()
+        self._net = ref(net)  # a network owns its engine (choice.py), not the other way round
+        self.layers, self.pool, self.parameters = Layers(net), Pool(), tuple(net.parameters())
 
     def forward(self, x: Tensor, *, record: bool) -> tuple[Tensor, Tape]:
-        keep = record and (self.net.training or any(parameter.requires_grad for parameter in self.net.parameters()))
-        return Forward(self.net, self.layers, self.pool, record=record, keep=keep)(x)
+        net = self._net()
+        keep = record and (net.training or self._trained())
+        return Forward(net, self.layers, self.pool, record=record, keep=keep)(x)
 
     def __call__(self, x: Tensor) -> Tensor:
-        parameters = list(self.net.parameters())
-        if torch.is_grad_enabled() and (x.requires_grad or any(parameter.requires_grad for parameter in parameters)):
-            return _Pass.apply(self, x, *parameters)
+        if torch.is_grad_enabled() and (x.requires_grad or self._trained()):
+            return _Pass.apply(self, x, *self.parameters)
         return self.forward(x, record=False)[0]
+
+    def _trained(self) -> bool:
+        return any(parameter.requires_grad for parameter in self.parameters)

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from methods.networks.resnet import Net
+from methods.sparse.calibration import calibration
 from methods.sparse.lanes import LANES
 from methods.sparse.layer import Layer, Layers
 from methods.sparse.layout import Buffer, Extent, Pool, address, pack, unpack
@@ -65,8 +66,9 @@ class Forward:
         normed = Normed(layer.norm, shape.channels_out, layer.conv.bias)
         source = self._first_source(read)
         values, sums = self.pool.take(extent.floats), geometry.sums(self.pool, extent.blocks) if normed.batch else None
-        out = Sink(values.address, 0, 0, address(sums), 0, 0)
-        sweep(self.pool, source, kept.lists(shape, geometry, backward=False), geometry, out, extent.blocks)
+        out = Sink(values.address, 0, 0, address(sums), 0, 0, extent.past)
+        lists = kept.lists(shape, geometry, backward=False, break_even=calibration().break_even)
+        sweep(self.pool, source, lists, geometry, out, extent.blocks)
         if sums is not None:
             totals = add_up(sums.array, geometry.slots, shape.channels_out, extent.images)
             normed.learn(totals, extent.images * extent.height * extent.width)

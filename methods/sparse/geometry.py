@@ -8,12 +8,16 @@ output pixels that it entered: step j gives `spacing` rows (the stride of the co
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
+
+import numpy as np
 
 from methods.sparse.lanes import LANES, WIDE
 from methods.sparse.layout import Buffer, Pool
 
 SLOT = 128  # positions whose sums are taken in single precision before double precision goes on
+GROUP = 4 if WIDE else 2  # channels, and positions, of a tile where all weights are there
 BAND = 16  # output rows that are worth loading the rows around them once more
 
 
@@ -54,6 +58,14 @@ class Geometry(NamedTuple):
         return -(-self.steps // self.band)
 
 
+class Places(NamedTuple):
+    """For each kernel row and column: where it meets the window, and results of which parity."""
+
+    row: np.ndarray
+    column: np.ndarray
+    parity: np.ndarray
+
+
 @dataclass(frozen=True)
 class Shape:
     """A convolution on maps of one size, padded so that stride 1 keeps it."""
@@ -86,6 +98,7 @@ class Shape:
         """Whether input rows of this parity meet kernel row k."""
         return (parity + self.pad - k) % self.stride == 0
 
+    @cache  # noqa: B019 (of the few shapes that there are)
     def forward(self, blocks: int) -> Geometry:
         columns = max(self.width + 2 * self.pad, (self.out_width - 1) * self.stride + self.kernel)
         bands, slot, slots = _pieces(blocks, self.out_height, self.out_width, 1)
@@ -94,6 +107,7 @@ class Shape:
             *(self.stride, 1, self.stride, -self.pad, self.kernel, self.pad, columns * LANES, self.out_height, bands, slot, slots),
         )
 
+    @cache  # noqa: B019
     def backward(self, blocks: int) -> Geometry:
         low, high = self.reach()
         left, steps = max(0, -low), -(-self.height // self.stride)
@@ -103,6 +117,15 @@ class Shape:
             *(self.out_height, self.channels_out, self.out_width, self.height, self.channels_in, self.width),
             *(1, self.stride, 1, low, high - low + 1, left, columns * LANES, steps, bands, slot, slots),
         )
+
+    def places(self, g: Geometry, *, backward: bool) -> Places:
+        """Where kernel rows and columns meet the window. Backward, a stride of 2 leaves pixels of each parity a part of the kernel."""
+        row, column = np.indices((self.kernel, self.kernel))
+        if not backward:
+            return Places(row, column, np.zeros_like(row))
+        down, along = self.pad - row, self.pad - column
+        y, x = -down % self.stride, -along % self.stride
+        return Places((y + down) // self.stride - g.low, (x + along) // self.stride + g.left, y * self.stride + x)
 
 
 def _pieces(blocks: int, height: int, width: int, spacing: int) -> tuple[int, int, int]:

@@ -131,6 +131,20 @@ def store(typing, address, at, step, tile):
 
 
 @intrinsic
+def store_past(typing, address, at, vector):
+    """Write a tile of one vector to memory past the caches: it will not be read soon. The place must be aligned."""
+
+    def make(context, builder, signature, arguments):
+        address, at, vector = arguments
+        place = builder.bitcast(element(builder, FLOAT, address, at), VECTOR.as_pointer())
+        written = builder.store(builder.extract_value(vector, 0), place, align=4 * LANES)
+        written.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(ir.IntType(32), 1)]))
+        return context.get_dummy_value()
+
+    return types.none(types.intp, types.intp, vector), make
+
+
+@intrinsic
 def add(typing, a, b):
     """a + b."""
 
@@ -188,3 +202,22 @@ def larger(typing, a, b):
         return each(builder, a.size, one)
 
     return a(a, b), make
+
+
+@intrinsic
+def add_scaled_all(typing, tile, rows, columns, address, at, step, factors, entry):
+    """tile[r, c] + factors[entry + r] * vectors[c] of an array: what one input does to several channels."""
+    height, width = rows.count, columns.count
+
+    def make(context, builder, signature, arguments):
+        tile, _, _, address, at, step, factors, entry = arguments
+        row = Row(builder, address, at, step)
+        vectors = [row.load(c) for c in range(width)]
+        for r in range(height):
+            place = element(builder, FLOAT, factors, builder.add(entry, ir.Constant(INDEX, r)))
+            factor = llvm_spread(builder, builder.load(place, typ=FLOAT))
+            for k, vector in enumerate(vectors, r * width):
+                tile = builder.insert_value(tile, llvm_fma(builder, vector, factor, builder.extract_value(tile, k)), k)
+        return tile
+
+    return tile(tile, rows, columns, *[types.intp] * 5), make

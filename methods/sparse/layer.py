@@ -17,6 +17,7 @@ class Layer:
     def __init__(self, conv: nn.Conv2d, norm: nn.BatchNorm2d | None):
         self.conv, self.norm = conv, norm
         self.seen: tuple[int, int] | None = None
+        self.shapes: dict[tuple[int, int], Shape] = {}
 
     @property
     def kept(self) -> Kept:
@@ -28,8 +29,11 @@ class Layer:
 
     def shape(self, height: int, width: int) -> Shape:
         """On maps of this size."""
-        conv = self.conv
-        return Shape(conv.in_channels, conv.out_channels, conv.kernel_size[0], conv.stride[0], height, width)
+        if (height, width) not in self.shapes:
+            conv = self.conv
+            sizes = (conv.in_channels, conv.out_channels, conv.kernel_size[0], conv.stride[0], height, width)
+            self.shapes[height, width] = Shape(*sizes)
+        return self.shapes[height, width]
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from torch import Tensor
 from methods.sparse.lanes import LANES
 
 ALIGNMENT = 64  # bytes: a vector does not cross cache lines
+LARGE = 1 << 18  # bytes
 
 
 def aligned(count: int, kind: type = np.float32) -> np.ndarray:
@@ -49,6 +50,11 @@ class Extent:
     def floats(self) -> int:
         return self.vectors * LANES
 
+    @property
+    def past(self) -> bool:
+        """Whether the map is too large to be at hand when the next layer reads it: it is then written to memory past the caches."""
+        return 4 * self.floats > LARGE
+
 
 def pack(images: Tensor, target: np.ndarray) -> None:
     """Write a tensor [n, channels, height, width] to an array in this layout."""
@@ -74,23 +80,28 @@ class Pool:
     """Memory that is used again: fresh memory costs as much as a small layer, page by page."""
 
     def __init__(self):
-        self.free: dict[tuple[int, type], list[np.ndarray]] = defaultdict(list)
+        self.free: dict[tuple[int, type], list[tuple[np.ndarray, int]]] = defaultdict(list)
 
     def take(self, count: int, kind: type = np.float32) -> Buffer:
         shelf = self.free[count, kind]
-        return Buffer(shelf.pop() if shelf else aligned(count, kind), self)
+        array, place = shelf.pop() if shelf else _placed(aligned(count, kind))
+        return Buffer(array, place, shelf)
 
 
 class Buffer:
-    """A flat array of a pool, and its address; goes back to the pool when nobody holds it any more."""
+    """A flat array and its address; goes back to the shelf of its pool when nobody holds it any more."""
 
-    def __init__(self, array: np.ndarray, pool: Pool | None = None):
-        self.array, self.pool = array, pool
-        self.address: int = array.ctypes.data
+    __slots__ = ("array", "address", "shelf")
+
+    def __init__(self, array: np.ndarray, address: int, shelf: list[tuple[np.ndarray, int]]):
+        self.array, self.address, self.shelf = array, address, shelf
 
     def __del__(self):
-        if self.pool is not None:
-            self.pool.free[self.array.size, self.array.dtype.type].append(self.array)
+        self.shelf.append((self.array, self.address))
+
+
+def _placed(array: np.ndarray) -> tuple[np.ndarray, int]:
+    return array, array.ctypes.data
 
 
 def address(buffer: Buffer | None) -> int:

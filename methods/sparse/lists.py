@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from methods.sparse.geometry import Geometry, Shape
+from methods.sparse.geometry import GROUP, Geometry, Places, Shape
 from methods.sparse.jit import kernel
 from methods.sparse.lanes import LANES
 
@@ -15,12 +15,19 @@ WORTH = 10  # kept weights per list and segment that make up for reading and wri
 
 
 class Lists(NamedTuple):
-    """Addresses of lists: number (parity * segments + segment) * channels + channel has the entries start[n] to start[n + 1]."""
+    """Addresses of lists: number (parity * segments + segment) * channels + channel has the entries start[n] to start[n + 1].
+
+    With 0 `segments` every weight is there, zeros too: list number `parity` has the offsets, the same for all channels, and `weight` a
+    factor for each of them and for each channel of a group (GROUP), group by group.
+    """
 
     start: int
     offset: int  # floats from the window's first float
     weight: int
     segments: int
+
+
+Held = tuple[Lists, list[np.ndarray]]  # addresses, and the arrays that must stay
 
 
 class Kept:
@@ -29,34 +36,52 @@ class Kept:
     def __init__(self, weight: np.ndarray):
         self.channel_out, self.channel_in, self.row, self.column, self.value = find_kept(weight, count_kept(weight))
         self.density = len(self.value) / weight.size
-        self.made: dict[tuple[Shape, bool], tuple[Lists, list[np.ndarray]]] = {}
+        self.made: dict[tuple[Shape, bool], Held] = {}
 
-    def lists(self, shape: Shape, geometry: Geometry, *, backward: bool) -> Lists:
-        """Made at their first use; backward passes see the weights of their forward pass, whatever became of the network since."""
+    def lists(self, shape: Shape, geometry: Geometry, *, backward: bool, break_even: float = 1.0) -> Lists:
+        """Made at their first use; a backward pass sees the weights of its forward pass, whatever became of the network since.
+
+        Above the density `break_even` zeros are computed with: the bits of the results are the same either way.
+        """
         if (shape, backward) not in self.made:
-            self.made[shape, backward] = self._backward(shape, geometry) if backward else self._forward(geometry)
+            arranged = self._all if self.density > break_even else self._few
+            channels = (self.channel_in, self.channel_out) if backward else (self.channel_out, self.channel_in)
+            self.made[shape, backward] = arranged(geometry, shape.places(geometry, backward=backward), *channels)
         return self.made[shape, backward][0]
 
-    def _forward(self, geometry: Geometry) -> tuple[Lists, list[np.ndarray]]:
-        """Each output channel's kept weights."""
-        return self._arranged(geometry, self.channel_out, self.channel_in, self.row, self.column, 0)
-
-    def _backward(self, shape: Shape, geometry: Geometry) -> tuple[Lists, list[np.ndarray]]:
-        """Each input channel's kept weights, apart for pixels of different parity: a stride of 2 leaves each a part of the kernel."""
-        down, along = shape.pad - self.row, shape.pad - self.column
-        y, x = -down % shape.stride, -along % shape.stride  # the parity that a kernel row or column meets
-        rows, columns = (y + down) // shape.stride - geometry.low, (x + along) // shape.stride + geometry.left
-        return self._arranged(geometry, self.channel_in, self.channel_out, rows, columns, y * shape.stride + x)
-
-    def _arranged(self, g: Geometry, to, of, rows, columns, parity) -> tuple[Lists, list[np.ndarray]]:
+    def _few(self, g: Geometry, places: Places, to: np.ndarray, of: np.ndarray) -> Held:
+        """A list for each result channel; in segments of what is read where each segment has enough to do."""
         near = max(1, NEAR // (g.window * (g.tile * g.stride + g.window - 1)))
         per_list = len(to) / (g.out_channels * g.spacing**2)
         segments = -(-g.channels // near) if per_list * near / g.channels >= WORTH else 1
         segment = of // -(-g.channels // segments)
+        row, column, parity = (place[self.row, self.column] for place in places)
         number = (parity * segments + segment) * g.out_channels + to
-        offset = (rows * g.channels + of) * g.pitch + columns * LANES
-        arrays = arrange(number, offset, self.value, g.spacing**2 * segments * g.out_channels)
-        return Lists(*(array.ctypes.data for array in arrays), segments), list(arrays)
+        offset = (row * g.channels + of) * g.pitch + column * LANES
+        return _held(*arrange(number, offset, self.value, g.spacing**2 * segments * g.out_channels), segments)
+
+    def _all(self, g: Geometry, places: Places, to: np.ndarray, of: np.ndarray) -> Held:
+        """A list for each parity, with factors for every result channel."""
+        groups, size = -(-g.out_channels // GROUP), len(self.row)
+        offsets, factors = [], []
+        for parity in range(g.spacing**2):
+            met = places.parity == parity
+            rank = np.cumsum(met).reshape(met.shape) - 1
+            row, column = places.row[met], places.column[met]
+            channel = np.arange(g.channels)[:, None]
+            offsets.append(((row * g.channels + channel) * g.pitch + column * LANES).ravel())
+            mine = np.flatnonzero(met[self.row, self.column]) if size else np.empty(0, int)
+            factor = np.zeros((groups, g.channels * len(row), GROUP), np.float32)
+            entry = of[mine] * len(row) + rank[self.row[mine], self.column[mine]]
+            factor[to[mine] // GROUP, entry, to[mine] % GROUP] = self.value[mine]
+            factors.append(factor.ravel())
+        start = np.cumsum([0, *map(len, offsets)]).astype(np.int32)
+        return _held(start, np.concatenate(offsets).astype(np.int32), np.concatenate(factors), 0)
+
+
+def _held(start: np.ndarray, offset: np.ndarray, weight: np.ndarray, segments: int) -> Held:
+    arrays = [start, offset, weight]
+    return Lists(*(array.ctypes.data for array in arrays), segments), arrays
 
 
 @kernel

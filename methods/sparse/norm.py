@@ -75,12 +75,12 @@ class Normed:
         self.mean = totals[:, 0] / count
         variance = np.maximum(totals[:, 1] / count - self.mean**2, 0)
         self.deviation = np.sqrt(variance + norm.eps)
-        with torch.no_grad():
-            norm.num_batches_tracked += 1
-            momentum = 1 / float(norm.num_batches_tracked) if norm.momentum is None else norm.momentum
-            fresh = ((norm.running_mean, self.mean + self.bias), (norm.running_var, variance * (count / (count - 1))))
-            for running, value in fresh:
-                running.data.copy_(torch.from_numpy((1 - momentum) * _double(running) + momentum * value))
+        norm.num_batches_tracked.numpy()[...] += 1
+        momentum = 1 / int(norm.num_batches_tracked) if norm.momentum is None else norm.momentum
+        fresh = ((norm.running_mean, self.mean + self.bias), (norm.running_var, variance * (count / (count - 1))))
+        for running, value in fresh:
+            statistic = running.numpy()  # its own memory
+            statistic[:] = (1 - momentum) * statistic.astype(np.float64) + momentum * value
 
     def forward(self) -> tuple[np.ndarray, np.ndarray]:
         """Scale and shift, in double precision."""
@@ -105,4 +105,4 @@ class Normed:
 
 
 def _double(tensor: torch.Tensor) -> np.ndarray:
-    return tensor.detach().double().numpy()
+    return tensor.detach().numpy().astype(np.float64)

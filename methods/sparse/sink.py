@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from methods.sparse.bits import bits_at, keep
 from methods.sparse.jit import kernel
-from methods.sparse.lanes import LANES, ONE, add, fma, load, store, zeros
+from methods.sparse.lanes import LANES, ONE, add, fma, load, store, store_past, zeros
 
 
 class Sink(NamedTuple):
@@ -22,6 +22,7 @@ class Sink(NamedTuple):
     sums: int  # [slots, channels, 3, 16], flat
     partner: int
     second: int
+    past: bool  # whether `values` go to memory past the caches
 
 
 @kernel
@@ -30,7 +31,10 @@ def finish(sink, results, at, count, place, spacing, slot):
     step = LANES
     added, bits, sums = sink.added != 0, sink.bits != 0, sink.sums != 0
     partner, second = sink.partner != 0, sink.second != 0
-    total = products = others = zeros(ONE)
+    # Sums go on from where they are, position by position: in an order that does not depend on how many positions are finished at once.
+    total = load(ONE, sink.sums, slot, step) if sums else zeros(ONE)
+    products = load(ONE, sink.sums, slot + step, step) if sums else total
+    others = load(ONE, sink.sums, slot + 2 * step, step) if sums and second else total
     for i in range(count):
         value = load(ONE, results, at + i * step, step)
         x = place + i * spacing
@@ -38,7 +42,10 @@ def finish(sink, results, at, count, place, spacing, slot):
             value = add(load(ONE, sink.added, x * step, step), value)
         if bits:
             value = keep(value, bits_at(sink.bits, x))
-        store(sink.values, x * step, step, value)
+        if sink.past:
+            store_past(sink.values, x * step, value)
+        else:
+            store(sink.values, x * step, step, value)
         if sums:
             total = add(value, total)
             if partner:
@@ -48,7 +55,7 @@ def finish(sink, results, at, count, place, spacing, slot):
             else:
                 products = fma(value, value, products)
     if sums:
-        store(sink.sums, slot, step, add(load(ONE, sink.sums, slot, step), total))
-        store(sink.sums, slot + step, step, add(load(ONE, sink.sums, slot + step, step), products))
+        store(sink.sums, slot, step, total)
+        store(sink.sums, slot + step, step, products)
         if second:
-            store(sink.sums, slot + 2 * step, step, add(load(ONE, sink.sums, slot + 2 * step, step), others))
+            store(sink.sums, slot + 2 * step, step, others)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from methods.sparse.bits import put_bits, signs
 from methods.sparse.jit import kernel
-from methods.sparse.lanes import LANES, ONE, fma, load, positive, spread, store, zeros
+from methods.sparse.lanes import LANES, ONE, fma, load, positive, spread, store, store_past, zeros
 from methods.sparse.scalars import float_at
 
 
@@ -25,6 +25,7 @@ class Source(NamedTuple):
     relu: bool
     bits: int  # out: which lanes ReLU left above 0, one uint16 per vector
     copy: int  # out: the map itself
+    past: bool  # whether `copy` goes to memory past the caches
 
 
 @kernel
@@ -46,7 +47,9 @@ def load_row(source, row, channels, width, target, at, pitch, own):
             store(target, at + c * pitch + x * step, step, value)
             if bits:
                 put_bits(source.bits, place + x, signs(value))
-            if copy:
+            if copy and source.past:
+                store_past(source.copy, (place + x) * step, value)
+            elif copy:
                 store(source.copy, (place + x) * step, step, value)
 
 

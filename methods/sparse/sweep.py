@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from methods.sparse.convolve import convolve
-from methods.sparse.geometry import Geometry
+from methods.sparse.geometry import GROUP, Geometry
 from methods.sparse.lanes import LANES
 from methods.sparse.layout import Pool
 from methods.sparse.lists import Lists
@@ -17,7 +17,7 @@ def sweep(pool: Pool, source: Source, lists: Lists, geometry: Geometry, sink: Si
     g, tile = geometry, geometry.tile
     slack = tile * g.stride * LANES  # a row's last tile may reach beyond it
     rings = [pool.take(g.window * g.channels * g.pitch + slack) for _ in range(threads())]
-    results = [pool.take(g.out_channels * tile * LANES) for _ in range(threads())]
+    results = [pool.take(max(g.out_channels * tile, GROUP**2) * LANES) for _ in range(threads())]
 
     def work(thread: int, first: int, last: int) -> None:
         convolve((0,) * tile, first, last, source, lists, g, sink, rings[thread].address, results[thread].address)

@@ -27,10 +27,10 @@ class Map:
 
     def source(self, *, write: bool = False) -> Source:
         """How a kernel reads it; its first reader also writes the bits and the copy."""
-        f = self.factors
-        other_scale = 0 if f.other_scale is None else f.other_scale.ctypes.data
-        out = (address(self.bits), address(self.copy)) if write else (0, 0)
-        return Source(address(self.values), f.scale.ctypes.data, f.shift.ctypes.data, address(self.other), other_scale, self.relu, *out)
+        f, plain = self.factors, self.factors.other_scale is None
+        factors = (f.scale.ctypes.data, f.shift.ctypes.data, address(self.other), 0 if plain else f.other_scale.ctypes.data)
+        written = (address(self.bits), address(self.copy)) if write else (0, 0)
+        return Source(address(self.values), *factors, self.relu, *written, self.extent.past)
 
     def release(self) -> None:
         """All but the bits is not needed any more."""

@@ -63,13 +63,13 @@ class Case:
     def map_of(self, tensor: torch.Tensor) -> Map:
         return Map(Extent(*tensor.shape), buffer_of(tensor.detach()), plain(tensor.shape[1]))
 
-    def swept(self, tensor: torch.Tensor, extent: Extent, *, backward: bool) -> torch.Tensor:
+    def swept(self, tensor: torch.Tensor, extent: Extent, *, backward: bool, break_even: float) -> torch.Tensor:
         """The convolution of a tensor, or its transpose."""
         geometry = self.shape.backward(extent.blocks) if backward else self.shape.forward(extent.blocks)
         read, out = self.map_of(tensor), POOL.take(extent.floats)
         out.array.fill(np.nan)
-        lists = self.kept.lists(self.shape, geometry, backward=backward)
-        sweep(POOL, read.source(), lists, geometry, Sink(out.address, 0, 0, 0, 0, 0), extent.blocks)
+        lists = self.kept.lists(self.shape, geometry, backward=backward, break_even=break_even)
+        sweep(POOL, read.source(), lists, geometry, Sink(out.address, 0, 0, 0, 0, 0, len(tensor) > 16), extent.blocks)
         return unpack(out.array, extent)
 
     def applied(self, *, channels_last: bool = False) -> Applied:
@@ -82,16 +82,18 @@ class Case:
         return Applied(Layer(conv, None), self.kept, s, self.map_of(self.x), Extent(*self.y.shape), None, normed)
 
 
+@pytest.mark.parametrize("break_even", [1.0, -1.0], ids=["lists", "all"])
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_a_convolution_adds_up_its_kept_weights(case):
+def test_a_convolution_adds_up_its_kept_weights(case, break_even):
     c = Case(*case)
-    assert torch.equal(c.swept(c.x, Extent(*c.y.shape), backward=False), c.y.detach())
+    assert torch.equal(c.swept(c.x, Extent(*c.y.shape), backward=False, break_even=break_even), c.y.detach())
 
 
+@pytest.mark.parametrize("break_even", [1.0, -1.0], ids=["lists", "all"])
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_the_gradient_of_the_input_goes_back_through_them(case):
+def test_the_gradient_of_the_input_goes_back_through_them(case, break_even):
     c = Case(*case)
-    assert torch.equal(c.swept(c.gradient, Extent(*c.x.shape), backward=True), c.x.grad)
+    assert torch.equal(c.swept(c.gradient, Extent(*c.x.shape), backward=True, break_even=break_even), c.x.grad)
 
 
 @pytest.mark.parametrize("channels_last", [False, True])
@@ -120,7 +122,7 @@ def test_what_is_read_is_scaled_joined_cut_and_written_down():
     shape, kept = Shape(1, 1, 1, 1, 1, 1), Kept(np.full((1, 1, 1, 1), -3, np.float32))
     geometry = shape.forward(1)
     sums = geometry.sums(POOL, 1)
-    sink = Sink(out.address, 0, 0, sums.address, 0, 0)
+    sink = Sink(out.address, 0, 0, sums.address, 0, 0, False)
     sweep(POOL, read.source(write=True), kept.lists(shape, geometry, backward=False), geometry, sink, 1)
     assert unpack(copy.array, extent).flatten().tolist() == [2.0, 0.0, 0.0, 0.0]
     assert bits.array[0] & 0b1111 == 0b0001
@@ -133,11 +135,12 @@ def test_a_result_is_joined_cut_and_summed_with_its_partners():
     extent = Extent(2, 1, 1, 1)
     columns = [torch.tensor(pair).view(2, 1, 1, 1) for pair in ([5.0, 5.0], [1.0, -2.0], [10.0, 20.0], [2.0, 3.0])]
     values, added, partner, second = (buffer_of(column) for column in columns)
-    bits, out = Buffer(np.array([0b01], np.uint16)), POOL.take(extent.floats)
+    bits, out = POOL.take(1, np.uint16), POOL.take(extent.floats)
+    bits.array[:] = 0b01
     shape, kept = Shape(1, 1, 1, 1, 1, 1), Kept(np.ones((1, 1, 1, 1), np.float32))
     geometry = shape.backward(1)
     sums = geometry.sums(POOL, 1)
-    sink = Sink(out.address, added.address, bits.address, sums.address, partner.address, second.address)
+    sink = Sink(out.address, added.address, bits.address, sums.address, partner.address, second.address, False)
     sweep(POOL, Map(extent, values, plain(1)).source(), kept.lists(shape, geometry, backward=True), geometry, sink, 1)
     assert unpack(out.array, extent).flatten().tolist() == [6.0, 0.0]
     assert add_up(sums.array, geometry.slots, 1, 2)[0].tolist() == [6.0, 60.0, 12.0]
