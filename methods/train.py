@@ -94,7 +94,7 @@ def run(
         world.leave()
         raise
     if world.first:
-        made_by = {**provenance(device, files), "processes": world.size, "started": started, **watch.read()}
+        made_by = {**provenance(device, files), "processes": world.size, "engine": method.engine, "started": started, **watch.read()}
         publish(out, data, outcome, method, made_by)
         resume.clear()
     world.leave()

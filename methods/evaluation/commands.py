@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> None:
         data=data.label,
         fingerprint=data.fingerprint,
         model=model,
-        provenance=provenance(device, files),
+        provenance={**provenance(device, files), "engine": shard.engine},
         trust=shard.trust,
     )
     sealed.write(options.out, value)

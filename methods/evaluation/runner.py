@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TextIO
 
@@ -26,13 +27,18 @@ from methods.evaluation.observer import AttackWarning, Observer
 from methods.evaluation.trust.panel import measure
 from methods.evaluation.unfinished import Store, Work
 from methods.runtime.progress import Progress
+from methods.sparse.choice import DENSE, SPARSE, quick_form
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shard:
-    """The blocks of one shard of an evaluation of `total` examples; `clear` drops its unfinished work once they are safe."""
+    """The blocks of one shard of an evaluation of `total` examples, and the engine that attacks searched on.
+
+    `clear` drops its unfinished work once they are safe.
+    """
 
     total: int
+    engine: str
     blocks: list[BlockResult]
     store: Store
     paths: list[Path | None]
@@ -58,14 +64,18 @@ def run_shard(
 ) -> Shard:
     """Evaluate shard (k, n): every n-th block from the k-th on.
 
-    `model` names the network for the unfinished work that is kept in the folder `work`; progress is shown on `stream`.
+    `model` names the network for the unfinished work that is kept in the folder `work`; progress is shown on `stream`. Without an
+    `engine` the sparse one is asked, unless the network is to be left as it is (`fast`).
     `trust` adds the panel of `methods.core.trust` to the shard that holds the first block.
     """
     k, n = shard
     total = spec.count(images.count)
     numbers = range(k - 1, spec.blocks(total), n)
     examples = sum(min(spec.block, total - number * spec.block) for number in numbers)
-    progress = Progress(examples, stream, passes=sum(map(spec.attack.cost, spec.attack.names)))
+    passes = sum(map(spec.attack.cost, spec.attack.names))
+    progress = Progress(examples, stream, passes=passes)
+    if engine is None and fast:
+        engine = partial(quick_form, images=examples * passes)
     store, results, paths, panel = Store(folder=work, model=model), [], [], None
     with attacked(net.to(device), fast=fast, engine=engine) as frozen:
         runner = Runner(net=frozen, spec=spec, progress=progress)
@@ -76,7 +86,8 @@ def run_shard(
         if trust and k == 1 and spec.attack.names:
             x, y = images.fetch(0, spec.block, total)
             panel = measure(frozen, net, x.to(device), y.to(device), results[0], spec, total)
-    return Shard(total=total, blocks=results, store=store, paths=paths, trust=panel)
+        used = DENSE if frozen.exact else SPARSE
+    return Shard(total=total, engine=used, blocks=results, store=store, paths=paths, trust=panel)
 
 
 @dataclass(kw_only=True)

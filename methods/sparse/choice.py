@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 DENSE, SPARSE = "dense", "sparse"
 GAIN = 1.25  # how much faster it must promise to be
+START = 20.0  # seconds that it must promise to save: loading its kernels takes a few, compiling them, once per machine, half a minute
+SPEED = 4e10  # multiplications of torch per second, roughly
 SIDES = {False: 32, True: 224}  # of images, by whether the stem is for large ones
 
 
@@ -54,8 +56,8 @@ def unfit(net: nn.Module) -> str | None:
     return None
 
 
-def choose(net: nn.Module) -> str:
-    """DENSE or SPARSE, for a network with the zeros that it has now."""
+def choose(net: nn.Module, images: float) -> str:
+    """DENSE or SPARSE, for a network with the zeros that it has now and so many images to go forward (a gradient counts as another)."""
     wanted = settings.engine()
     if wanted == DENSE:
         return DENSE
@@ -64,7 +66,7 @@ def choose(net: nn.Module) -> str:
         if lacking() is not None:
             raise UserError(f"{settings.ENGINE}=sparse: {lacking()}; install it, or set {settings.ENGINE}=auto")
         return DENSE if reason else SPARSE
-    if unfit(net) is not None or not promising(net):
+    if unfit(net) is not None or not promising(net, images):
         return DENSE
     if reason is not None:
         _say_once(f"note: {reason}: networks of many zeros are computed densely")
@@ -77,10 +79,18 @@ def _say_once(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def promising(net: Net) -> bool:
-    """Whether half of the multiplications are by zero; anything less is not worth a look at the machine."""
+def promising(net: Net, images: float) -> bool:
+    """Whether enough multiplications are by zero, and enough in all, for a closer look."""
     layers = work(net)
-    return sum(every * density for every, density in layers) <= 0.5 * sum(every for every, _ in layers)
+    spared = sum(every * (1 - density) for every, density in layers)
+    return spared >= 0.5 * sum(every for every, _ in layers) and spared * images >= START * SPEED
+
+
+def taken_up(saved: str, chosen: str) -> str:
+    """The engine of a run that goes on: that which it began with, bit for bit, unless SUITE_ENGINE insists or the machine lacks it."""
+    if settings.engine() != "auto" or (saved == SPARSE and lacking() is not None):
+        return chosen
+    return saved
 
 
 def gain(net: Net) -> float:
@@ -148,6 +158,6 @@ class QuickForm(nn.Module):
         return self.own[1](x)
 
 
-def quick_form(net: nn.Module) -> nn.Module | None:
-    """What an attack searches on in place of a network that it pays for; none where torch is to compute it."""
-    return QuickForm(net) if choose(net) == SPARSE else None
+def quick_form(net: nn.Module, images: float) -> nn.Module | None:
+    """What attacks of so many images search on in place of a network; none where torch is to compute it."""
+    return QuickForm(net) if choose(net, images) == SPARSE else None

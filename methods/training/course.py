@@ -10,6 +10,7 @@ from torch import Tensor
 
 from methods.core.errors import UserError
 from methods.runtime.stopwatch import Stopwatch
+from methods.sparse.choice import taken_up
 from methods.training.method import Method
 from methods.training.optim import learning_rate
 from methods.training.outcome import Outcome
@@ -35,6 +36,10 @@ class Course:
             method.load_state(state["method"])
             watch.resume(state.get("spent"))
             say(f"resumed at epoch {self.epoch}, step {self.step}")
+            began = state["engine"]
+            method.engine = taken_up(began, method.engine)
+            if method.engine != began:
+                say(f"note: the {method.engine} engine goes on with what the {began} one began: the same to rounding, not bit for bit")
         self.saved_at = time.monotonic()
 
     @property
@@ -51,7 +56,10 @@ class Course:
     def save(self) -> None:
         outcome = self.outcome
         here = {"epoch": self.epoch, "step": self.step, "sums": self.sums, "history": outcome.history, "best": outcome.best}
-        self.resume.save(here | {"handed_over": outcome.handed_over, "method": self.method.state(), "spent": self.watch.read()})
+        self.resume.save(
+            here
+            | {"handed_over": outcome.handed_over, "method": self.method.state(), "spent": self.watch.read(), "engine": self.method.engine}
+        )
         self.saved_at = time.monotonic()
 
     def close_epoch(self) -> dict[str, float]:

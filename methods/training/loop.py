@@ -21,10 +21,12 @@ from methods.distributed.synced_norm import synchronise
 from methods.distributed.world import ALONE, World
 from methods.runtime.heartbeat import Heartbeat
 from methods.runtime.stopwatch import Stopwatch
+from methods.sparse.choice import DENSE, choose
 from methods.training.course import Course, Stopped
 from methods.training.method import Method
 from methods.training.optim import learning_rate, optimizer
 from methods.training.outcome import Outcome, deployable
+from methods.training.precision import compute_of
 from methods.training.resume import Resume
 from methods.training.step import step
 from methods.training.validation import validate
@@ -43,6 +45,8 @@ def train(
 ) -> Outcome:
     """Train to the end, or save the state and raise Stopped when `stop()` turns true. A network with nothing to train is validated."""
     say = log if world.first else lambda _: None
+    dense = world.size > 1 or compute_of(method.spec["train"]) != "fp32"
+    method.engine = DENSE if dense else choose(method.net, images_of(method))
     if not method.trainables():
         robust = validate(method, method.validated(), data.val, 0, world)["val_robust"]
         return Outcome(best=deployable(method, epoch=None, robust=robust))
@@ -63,6 +67,12 @@ def train(
         say(summary(record, method, time.monotonic() - started))
     course.outcome.end(method)
     return course.outcome
+
+
+def images_of(method: Method) -> float:
+    """How many images go forward through the network in a training, a gradient counting as another: what a choice of engine goes by."""
+    train = method.spec["train"]
+    return train["epochs"] * method.epoch_images * (2 * method.spec["attack"].get("steps", 1) + 4)
 
 
 def run_epoch(course: Course, data: Data, heart: Heartbeat, world: World, *, stop: Callable[[], bool], save_every: float) -> None:

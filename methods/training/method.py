@@ -39,6 +39,7 @@ ATTACKS = ("pgd", "fgsm_atta", "trades", "none")
 class Method:
     """Adversarial training of all weights; the base of every method."""
 
+    engine = "dense"  # which computes the network (methods/sparse/choice.py); set by the loop
     hands_over: str | None = None  # which state children of this run start from: "last", "best" or none
 
     def __init__(self, spec: dict[str, Any], data: Data, *, device: torch.device, parent: dict[str, Tensor] | None = None):

@@ -11,6 +11,7 @@ from methods.attacks.pgd import mode
 from methods.data.split import Batch
 from methods.distributed.world import World
 from methods.networks.resnet import Net
+from methods.sparse.choice import computed_by
 from methods.training.losses import running
 from methods.training.method import Method
 from methods.training.precision import compute_of, computed_in
@@ -21,9 +22,9 @@ def computing(method: Method, net: Net, *, training: bool) -> Iterator[None]:
     """Every call of a network by an attack, a loss or validation happens inside: the one place that decides how it computes.
 
     `net` is the method's own network, or the one that it deploys. Its weights do not change inside; backward runs outside. A run's number
-    format is that of its attack and training steps; validation is in float32.
+    format is that of its attack and training steps; validation is in float32. Which engine computes is the method's `engine`.
     """
-    with mode(net, training), computed_in(compute_of(method.spec["train"]) if training else "fp32", net):
+    with mode(net, training), computed_in(compute_of(method.spec["train"]) if training else "fp32", net), computed_by(method.engine, net):
         yield
 
 
