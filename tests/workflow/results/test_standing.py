@@ -78,6 +78,7 @@ def test_time_left_is_told_from_the_steps_of_this_process(demo, tmp_path):
         ({"host": "elsewhere"}, START + 100 + signs_of_life.SILENT + 1, "stopped"),
         ({"pid": None}, START + 101, "stopped"),
     ],
+    ids=["heard of", "silent", "dead"],  # times of day differ between the processes of a test run
 )
 def test_silence_and_death_stop_a_run(demo, tmp_path, changes, now, stage):
     run = demo.final_runs()[0]
