@@ -85,7 +85,7 @@ def run_shard(
             results.append(runner.block(number, x.to(device), y.to(device), Work.resume(spec, paths[-1])))
         if trust and k == 1 and spec.attack.names:
             x, y = images.fetch(0, spec.block, total)
-            panel = measure(frozen, net, x.to(device), y.to(device), results[0], spec, total)
+            panel = measure(frozen, net, x.to(device), y.to(device), results[0], spec, total, runner.chunk)
         used = DENSE if frozen.exact else SPARSE
     return Shard(total=total, engine=used, blocks=results, store=store, paths=paths, trust=panel)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from methods.evaluation.trust.budget import IMAGES, Counter
+from methods.evaluation.trust.budget import Counter
 from methods.networks.resnet import Net
 
 
@@ -32,11 +32,12 @@ def _before_head(net: Net, x: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Counted:
-    """Features whose passes are counted."""
+    """Features whose passes are counted, of so many images at once."""
 
     features: Callable[[Tensor], Tensor]
     counter: Counter
+    chunk: int
 
     def __call__(self, x: Tensor) -> Tensor:
         self.counter.passes(len(x) * (2 if torch.is_grad_enabled() and x.requires_grad else 1))
-        return torch.cat([self.features(chunk) for chunk in x.split(2 * IMAGES[0])])
+        return torch.cat([self.features(chunk) for chunk in x.split(self.chunk)])

@@ -19,6 +19,7 @@ from methods.evaluation.block import attack_block
 from methods.evaluation.trust import binarisation
 from methods.evaluation.trust.budget import IMAGES, LEAST_ITERATIONS, SHARES, Afforded, Counter, afford, allowed
 from methods.evaluation.trust.features import Counted, features_of
+from methods.evaluation.trust.gradients import without_gradient
 from methods.evaluation.trust.temperature import Scaled
 
 LARGE = 0.5
@@ -26,9 +27,22 @@ POINTS, TRIES = 500, 100  # inner points of a planted image, and random corners 
 RANDOM_LIMIT = 0.5  # where random search finds more than this share, planted images are too easy to say anything
 
 
-def measure(net: AttackedNet, original: nn.Module, x: Tensor, y: Tensor, block: BlockResult, spec: EvalSpec, total: int) -> Panel:
-    """The panel of an evaluation of `total` examples whose first block (x, y) had this result. The dense network is looked at."""
-    probe = Probe(net=net.dense, original=original, x=x, y=y, block=block, spec=spec, budget=allowed(block.passes, len(x), total))
+def measure(
+    net: AttackedNet,
+    original: nn.Module,
+    x: Tensor,
+    y: Tensor,
+    block: BlockResult,
+    spec: EvalSpec,
+    total: int,
+    chunk: int | None = None,
+) -> Panel:
+    """The panel of an evaluation of `total` examples whose first block (x, y) had this result. The dense network is looked at.
+
+    `chunk` is how many images at once the evaluation has found room for.
+    """
+    budget = allowed(block.passes, len(x), total)
+    probe = Probe(net=net.dense, original=original, x=x, y=y, block=block, spec=spec, budget=budget, chunk=chunk)
     makers: tuple[Callable[[], Check], ...] = (
         probe.randomness,
         probe.gradients,
@@ -53,6 +67,7 @@ class Probe:
     block: BlockResult
     spec: EvalSpec
     budget: int
+    chunk: int | None = None
 
     @property
     def robust(self) -> float:
@@ -66,8 +81,13 @@ class Probe:
         """How many of these images an attack breaks, and what it cost."""
         counter, spec = Counter(), structs.replace(self.spec, attack=attack, **changes)
         frozen = AttackedNet(net, fast=False)
-        broken = attack_block(frozen, self.x[rows], self.y[rows], spec=spec, seed=self.seed(name), observer=counter, check=False)
+        broken = attack_block(
+            frozen, self.x[rows], self.y[rows], spec=spec, seed=self.seed(name), observer=counter, chunk=self.chunk, check=False
+        )
         return sum(b != ROBUST for b in broken), counter.count
+
+    def view(self, counter: Counter) -> View:
+        return View(AttackedNet(self.net, fast=False), counter, chunk=self.chunk)
 
     def seed(self, name: str) -> int:
         return int(hashlib.sha256(f"trust:{self.spec.seed}:{name}".encode()).hexdigest()[:8], 16) & 0x7FFFFFFF
@@ -88,7 +108,7 @@ class Probe:
         if not rows:
             return self.nothing("randomness")
         with torch.no_grad():
-            view = View(AttackedNet(self.net, fast=False), counter)
+            view = self.view(counter)
             first, second = (F.normalize(view(self.x[rows]), dim=1) for _ in range(2))
         changed = int(((first - second).norm(dim=1) > 1e-4).sum())
         text = f"{changed} of {len(rows)} images got other logits the second time"
@@ -107,24 +127,10 @@ class Probe:
         return Check(name=name, state=NOT_APPLICABLE, number=None, text="no image of the first block is classified right")
 
     def gradients(self) -> Check:
-        """Of the cross-entropy, which vanishes where it saturates, and of the margin, which vanishes where the network has no gradient."""
         rows, counter = self.few("gradients", 4), Counter()
         if not rows:
             return self.nothing("gradients")
-        view, y = View(AttackedNet(self.net, fast=False), counter), self.y[rows]
-
-        def margin(logits: Tensor) -> Tensor:
-            others = logits.masked_fill(F.one_hot(y, logits.shape[1]).bool(), -torch.inf)
-            return others.amax(1) - logits.gather(1, y[:, None])[:, 0]
-
-        def zeros(loss: Callable[[Tensor], Tensor]) -> int:
-            image = self.x[rows].clone().requires_grad_()
-            with torch.enable_grad():
-                total = loss(view(image)).sum()
-            (grad,) = torch.autograd.grad(total, image, allow_unused=True) if total.requires_grad else (None,)
-            return len(rows) if grad is None else int((grad.flatten(1).abs().amax(1) == 0).sum())
-
-        saturated, flat = zeros(lambda logits: F.cross_entropy(logits, y, reduction="none")), zeros(margin)
+        saturated, flat = without_gradient(self.view(counter), self.x[rows], self.y[rows])
         blind = set(self.spec.attack.names) <= {"pgd", "apgd-ce"}
         bad = flat > 0.05 * len(rows) or (blind and saturated > 0.05 * len(rows))
         text = f"the cross-entropy of {saturated} of {len(rows)} images has no gradient, the margin of {flat}"
@@ -161,7 +167,7 @@ class Probe:
     def temperature(self) -> Check:
         def run(rows: list[int], afforded: Afforded) -> tuple[int, int]:
             with torch.no_grad():
-                spread = float(self.net(self.x[rows]).std(1).mean().clamp_min(1e-12))
+                spread = float(self.view(Counter())(self.x[rows]).std(1).mean().clamp_min(1e-12))
             attack = Custom(attacks=("apgd-ce",), apgd_iter=afforded.iterations)
             broken, passes = self.attack(Scaled(self.net, spread), rows, attack, "temperature")
             return broken, passes + len(rows)
@@ -224,7 +230,7 @@ class Probe:
             return self.too_dear(name)
         x, eps = self.x[: afforded.images], self.spec.radius
         generator = torch.Generator().manual_seed(self.seed(name))
-        counted = Counted(features, counter)
+        counted = Counted(features, counter, min(self.chunk or 2 * IMAGES[0], 2 * IMAGES[0]))
         with torch.no_grad():
             planted, _, separated = binarisation.plant(counted, x, eps=eps, points=POINTS, generator=generator)
             easy = binarisation.random_search(planted, x, eps=eps, tries=TRIES, generator=generator)[separated].float().mean()

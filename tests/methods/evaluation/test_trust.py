@@ -65,6 +65,25 @@ def test_the_panel_changes_no_answer():
     assert not any("trust" in file for file in fingerprint.of_evaluation())
 
 
+class Cramped(Masked):
+    """A device with room for six images, as far as the caller can tell."""
+
+    def forward(self, x):
+        if len(x) > 6:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return super().forward(x)
+
+
+def test_the_panel_stays_within_the_memory_that_the_evaluation_settled_on():
+    x, y = images(60)
+    spec = {**CROSS_ENTROPY, "block": 60}
+    ample, cramped = evaluate(Masked(), x, y, spec=spec), evaluate(Cramped(), x, y, spec=spec)
+    assert [w["kind"] for w in cramped.warnings] == ["memory"] * 4
+    assert cramped.broken == ample.broken
+    for name in ("randomness", "gradients", "temperature", "iterations", "large_radius", "square"):
+        assert cramped.trust[name] == ample.trust[name]
+
+
 @pytest.mark.parametrize("queries", [1, 20])
 def test_a_tiny_evaluation_has_a_panel_that_says_so(queries):
     x, y = images(12)
