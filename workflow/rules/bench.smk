@@ -3,7 +3,10 @@
 
 rule bench:
     input:
-        [paths.bench(part) for part in ("train", "evaluate", "precision", "loader")],
+        [
+            paths.bench(part)
+            for part in ("train", "evaluate", "precision", "loader", "sparse")
+        ],
 
 
 rule bench_part:
@@ -12,10 +15,14 @@ rule bench_part:
     log:
         paths.log("bench", "{part}"),
     wildcard_constraints:
-        part="train|evaluate|precision|loader",
+        part="train|evaluate|precision|loader|sparse",
     conda:
         ENVIRONMENT
     # Everything at once would measure the neighbours.
     threads: os.cpu_count() or 1
+    params:
+        plot=lambda wildcards: (
+            "--plot reports/bench/sparse.png" if wildcards.part == "sparse" else ""
+        ),
     shell:
-        "python -m methods.bench.{wildcards.part} --out {output} 2>&1 | tee {log}"
+        "python -m methods.bench.{wildcards.part} --out {output} {params.plot} 2>&1 | tee {log}"
