@@ -2,7 +2,8 @@
 
 A method is one file with a literal RECIPE and a class METHOD derived from `Method`; it overrides what it does differently. The network
 is always plain (see methods.pruning.makers): what is trained instead of its weights are makers. The loop calls, per step: `loss`, backward,
-`pull`, the optimiser, `after_step`, `push`; per epoch: validation on `validated()`, `after_epoch`.
+`pull`, the optimiser, `after_step`, `push`; per epoch: validation on `validated()`, `after_epoch`. What a method promises of its network,
+`declared_counts` and the run's precision, is checked before the network is published.
 
 Several processes can train a method together (methods.distributed.world) if its loss is a mean over the images of its batch, plus what
 does not depend on them, and if random numbers for images are drawn by `methods.data.part.drawn`; everything else may be drawn and decided
@@ -110,7 +111,10 @@ class Method:
         no number and reports its density instead."""
         for key in ("sparsity", "p"):
             if key in self.spec:
-                raise UserError(f"'{key}: {self.spec[key]}': method '{self.spec['method']}' prunes nothing; remove '{key}' from the run")
+                raise UserError(
+                    f"'{key}: {self.spec[key]}': method '{self.spec['method']}' prunes nothing; remove '{key}' from the run (a method that"
+                    " prunes says how many weights it keeps in 'declared_counts')"
+                )
         return sizes
 
     def check_declared(self, tensors: dict[str, Tensor], report: dict[str, Any]) -> None:

@@ -50,6 +50,8 @@ def toy(method: str, variant: dict, **rewrite) -> dict:
     keys = {"arch": "rn18", "attack": variant["attack"]}
     if variant["precision"]:
         keys["precision"] = variant["precision"]
+    if (method, variant["precision"]) == ("binary_subnet", "fp"):  # the tables' Signed KC columns
+        keys["init"] = {"weights": "signed_kc", "scores": "fan_uniform", "a": 1}
     if "sparsity" in RECIPES[method].run:
         keys["sparsity"] = 0.9
     return small(method, phase=variant["phase"], rewrite={"train.epochs": 1, **rewrite}, **keys)
@@ -116,6 +118,7 @@ def test_builds_for_everything_the_tables_ask(spec):
     data = load(spec["dataset"], source="stand-in", train=2, val=1)
     method = make(spec["method"], spec, data)
     assert isinstance(method.net, Net)
+    method.check_start()
     with torch.no_grad():
         logits = method.net.train()(torch.rand(2, *data.shape))  # batch statistics: an untrained +-1 network has no others yet
     assert logits.shape == (2, data.classes)
@@ -183,6 +186,7 @@ def test_the_deployed_network_is_plain_and_as_declared(method, variant, tmp_path
     spec = toy(method, variant)
     built = make(method, spec)
     outcome = train(built, sample(), resume=Resume(tmp_path / "state", "x"), log=lambda _: None)
+    built.check_declared(outcome.best["tensors"], outcome.best["report"])
     net, report = fresh_copy(built), outcome.best["report"]
     net.load_state_dict(outcome.best["tensors"])
     weights = [conv.weight for _, conv in net.convs()]
