@@ -54,7 +54,7 @@ def resized_crop_flip(images: Tensor, generator: torch.Generator) -> Tensor:
     matrix[:, 0, 0], matrix[:, 0, 2] = wide * flip, (2 * right - 1) * (1 - wide)
     matrix[:, 1, 1], matrix[:, 1, 2] = tall, (2 * down - 1) * (1 - tall)
     grid = F.affine_grid(sent(matrix, images.device), list(images.shape), align_corners=False)
-    sampled = F.grid_sample(images.float(), grid, padding_mode="border", align_corners=False)
+    sampled = F.grid_sample(images.to(grid.dtype), grid, padding_mode="border", align_corners=False)
     return sampled.round().clamp(0, 255).to(torch.uint8)
 
 
@@ -71,7 +71,7 @@ def rotate(images: Tensor, degrees: Tensor) -> Tensor:
     matrix[:, 0, 0] = matrix[:, 1, 1] = angle.cos()
     matrix[:, 0, 1], matrix[:, 1, 0] = -angle.sin(), angle.sin()
     grid = F.affine_grid(matrix.to(images.device), list(images.shape), align_corners=False)
-    return F.grid_sample(images.float(), grid, mode="nearest", padding_mode="zeros", align_corners=False).to(torch.uint8)
+    return F.grid_sample(images.to(grid.dtype), grid, mode="nearest", padding_mode="zeros", align_corners=False).to(torch.uint8)
 
 
 def shift_flip(images: Tensor, generator: torch.Generator) -> Tensor:
@@ -83,7 +83,7 @@ def shift_flip(images: Tensor, generator: torch.Generator) -> Tensor:
     matrix[:, 0, 0], matrix[:, 0, 2] = flip, 2 * right
     matrix[:, 1, 1], matrix[:, 1, 2] = 1, 2 * down
     grid = F.affine_grid(matrix.to(images.device), list(images.shape), align_corners=False)
-    sampled = F.grid_sample(images.float(), grid, padding_mode="border", align_corners=False)
+    sampled = F.grid_sample(images.to(grid.dtype), grid, padding_mode="border", align_corners=False)
     return sampled.round().clamp(0, 255).to(torch.uint8)
 
 
