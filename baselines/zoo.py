@@ -135,20 +135,20 @@ def strip(state: dict[str, Tensor], path: Path, data: Data) -> dict[str, Tensor]
 
 def names(net: Net, state: dict[str, Tensor]) -> dict[str, str]:
     """Our layer name -> the official one."""
-    found = {"stem": "conv1", "stem_norm": "bn1", "head": "fc"}
+    official_names = {"stem": "conv1", "stem_norm": "bn1", "head": "fc"}
     stage, place = 1, -1
     for b, block in enumerate(net.blocks):
         starts = b > 0 and any(conv.stride != (1, 1) for conv in block.convs)  # all stages but the first begin with a stride
         stage, place = (stage + 1, 0) if starts else (stage, place + 1)
         theirs, ours = f"layer{stage}.{place}", f"blocks.{b}"
         for i in range(len(block.convs)):
-            found |= {f"{ours}.convs.{i}": f"{theirs}.conv{i + 1}", f"{ours}.norms.{i}": f"{theirs}.bn{i + 1}"}
+            official_names |= {f"{ours}.convs.{i}": f"{theirs}.conv{i + 1}", f"{ours}.norms.{i}": f"{theirs}.bn{i + 1}"}
         if block.projection is not None:
             kind = next((kind for kind in SHORTCUTS if f"{theirs}.{kind}.0.weight" in state), SHORTCUTS[0])
-            found |= {f"{ours}.projection": f"{theirs}.{kind}.0", f"{ours}.projection_norm": f"{theirs}.{kind}.1"}
+            official_names |= {f"{ours}.projection": f"{theirs}.{kind}.0", f"{ours}.projection_norm": f"{theirs}.{kind}.1"}
     if net.last_norm is not None:
-        found["last_norm"] = LAST_NORM
-    return found
+        official_names["last_norm"] = LAST_NORM
+    return official_names
 
 
 def translate(net: Net, state: dict[str, Tensor], spec: dict, path: Path) -> dict[str, Tensor]:

@@ -48,10 +48,10 @@ class World:
         """The generator, for a part."""
         if part is None:
             return generator
-        found = PartDraws(generator.device)
-        found.set_state(generator.get_state())
-        found.part = part
-        return found
+        draws = PartDraws(generator.device)
+        draws.set_state(generator.get_state())
+        draws.part = part
+        return draws
 
     def weigh(self, loss: Tensor, part: Part | None) -> Tensor:
         """A mean over the part as its share of the mean over the batch. Before backward: synchronised batch norms mix the gradients."""

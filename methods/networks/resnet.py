@@ -88,19 +88,19 @@ class Net(nn.Module):
 
     def convs(self) -> list[tuple[str, nn.Conv2d]]:
         """Every convolution: stem; per block its body, then its projection; classifier. The order breaks ties in the allocation."""
-        found = [("stem", self.stem)]
+        convs = [("stem", self.stem)]
         for b, block in enumerate(self.blocks):
-            found += [(f"blocks.{b}.convs.{i}", conv) for i, conv in enumerate(block.convs)]
+            convs += [(f"blocks.{b}.convs.{i}", conv) for i, conv in enumerate(block.convs)]
             if block.projection is not None:
-                found.append((f"blocks.{b}.projection", block.projection))
-        return [*found, ("head", self.head)]
+                convs.append((f"blocks.{b}.projection", block.projection))
+        return [*convs, ("head", self.head)]
 
     def norms(self) -> list[nn.BatchNorm2d]:
         """Every batch norm, in the order of the convolution that it follows."""
-        found = [self.stem_norm]
+        norms = [self.stem_norm]
         for block in self.blocks:
-            found += [*block.norms] + ([block.projection_norm] if block.projection_norm is not None else [])
-        return found + ([self.last_norm] if self.last_norm is not None else [])
+            norms += [*block.norms] + ([block.projection_norm] if block.projection_norm is not None else [])
+        return norms + ([self.last_norm] if self.last_norm is not None else [])
 
 
 def build(

@@ -182,7 +182,7 @@ def flip(path):
 
 
 @pytest.mark.parametrize("kind", ["manifest", "history", "model", "evaluation", "shard", "handover"])
-def test_a_damaged_file_is_named_and_made_anew(run, undisturbed, tmp_path, kind):
+def test_a_damaged_file_is_named_and_made_again(run, undisturbed, tmp_path, kind):
     work = tmp_path / "work"
     shutil.copytree(undisturbed, work)
     (rst,) = (path for path in (work / "results/runs").glob("rst-*"))
@@ -280,7 +280,7 @@ def test_a_full_disk(run, undisturbed, small_disk, leave):
 
 
 def test_twenty_random_kills(run, undisturbed, tmp_path):
-    """Of jobs and of Snakemake, at random moments. A table that is finished in spite of them is held against the other, and begun anew."""
+    """Of jobs and of Snakemake, at random moments. A table that is finished in spite of them is held against the other, and begun again."""
     draws, kills, rounds = random.Random(20), 0, 0
     while kills < 20:
         work, rounds = tmp_path / f"work{rounds}", rounds + 1

@@ -53,7 +53,7 @@ METHODS = [
     for path in fingerprint.counted(recipes.find(settings.ROOT), settings.ROOT)
 ]
 
-# What time limits are computed for; no rule's params know of it, so that naming another device makes nothing anew.
+# What time limits are computed for; no rule's params know of it, so that naming another device makes nothing again.
 DEVICE = clear(limits.device, SUITE, PLAN.scale)
 clear(limits.require_room, [run.spec for run in PLAN.runs.values()], DEVICE)
 

@@ -188,7 +188,7 @@ def test_other_contents_are_refused_by_hash(name, arrays, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("damage", ["truncated", "other contents"])
-def test_a_damaged_cache_is_made_anew(name, arrays, no_network, tmp_path, capsys, damage):
+def test_a_damaged_cache_is_made_again(name, arrays, no_network, tmp_path, capsys, damage):
     root = tmp_path / "root"
     write_folder(name, arrays, root)
     cifar.read(name, root)

@@ -265,7 +265,7 @@ def test_a_damaged_history_is_named(demo, folder, tmp_path):
         curves.read_history(run, tmp_path)
 
 
-def test_a_damaged_model_is_named_and_made_anew(demo, folder, tmp_path):
+def test_a_damaged_model_is_named_and_made_again(demo, folder, tmp_path):
     run = needs.subject(demo)
     shutil.copytree(folder / paths.run_folder(run), tmp_path / paths.run_folder(run))
     content = bytearray((tmp_path / paths.model(run)).read_bytes())
@@ -273,7 +273,7 @@ def test_a_damaged_model_is_named_and_made_anew(demo, folder, tmp_path):
     (tmp_path / paths.model(run)).write_bytes(content)
     with pytest.raises(UserError, match="model.safetensors: is damaged"):
         mask_plots.full(demo, tmp_path, "", "")
-    assert not (tmp_path / paths.train_manifest(run)).exists(), "so that it is trained anew"
+    assert not (tmp_path / paths.train_manifest(run)).exists(), "so that it is trained again"
 
 
 def test_a_model_that_was_not_copied_is_unpacked(demo, folder, tmp_path):
@@ -287,7 +287,7 @@ def test_a_model_that_was_not_copied_is_unpacked(demo, folder, tmp_path):
         UserError, match="model.safetensors: cannot be made from network.rbs .*is no compact network.*; get that file again"
     ):
         damage.checked_model(run, tmp_path)
-    assert (tmp_path / paths.train_manifest(run)).exists(), "nothing is trained anew for want of a copy"
+    assert (tmp_path / paths.train_manifest(run)).exists(), "nothing is trained again for want of a copy"
 
 
 def test_the_map_shows_both_numbers_of_each_cell(demo, folder):

@@ -212,7 +212,7 @@ def test_texts_sort_too_and_another_head_takes_over(browser):
     assert sort_states(browser)[0] == "ascending" and sort_states(browser)[3] == "none"
 
 
-def test_the_choice_of_number_sorts_anew(browser):
+def test_the_choice_of_number_sorts_again(browser):
     browser.click(HEAD.format(5))
     browser.click('input[value="paper"]')
     paper = [float(value) for value in browser.run(COLUMN, 4, "paper") if value]

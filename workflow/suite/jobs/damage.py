@@ -19,7 +19,7 @@ from workflow.suite.planning.plan import Plan
 
 
 def find(plan: Plan, folder: Path) -> Iterator[tuple[str, str]]:
-    """(file that has to be made anew, what is wrong) for all damage among the results of a plan."""
+    """(file that has to be made again, what is wrong) for all damage among the results of a plan."""
     awaited = {run.parent for run in plan.runs.values() if not (folder / paths.train_manifest(run.name)).is_file()}
     for run in plan.runs:
         checks: dict[str, Callable[[], object]] = {}
@@ -60,7 +60,7 @@ def check_model(run: str, folder: Path) -> Path:
 
 
 def checked_model(run: str, folder: Path) -> Path:
-    """The same for readers of finished Runs, whose models no start looks at: a damaged one loses its manifest, and is so made anew."""
+    """The same for readers of finished Runs, whose models no start looks at: a damaged one loses its manifest, and is so made again."""
     unpack(run, folder)
     try:
         return check_model(run, folder)

@@ -41,7 +41,7 @@ def clean(plan: Plan, folder: Path, damaged: Collection[str] = ()) -> list[str]:
     shutil.rmtree(folder / STATE / "locks", ignore_errors=True)
     kept = []
     for name, check in damage.checks_of(plan, folder).items():
-        # Snakemake makes anew what is marked and there. A result that proves itself by its checksum was only not heard of: the job
+        # Snakemake makes again what is marked and there. A result that proves itself by its checksum was only not heard of: the job
         # outlived its Snakemake.
         if name not in damaged and (mark := marker(folder, name)).exists():
             with contextlib.suppress(Damaged):
@@ -52,7 +52,7 @@ def clean(plan: Plan, folder: Path, damaged: Collection[str] = ()) -> list[str]:
 
 
 def unfinished(folder: Path, name: str) -> None:
-    """Mark a file that is there as not finished: Snakemake makes it anew when something needs it."""
+    """Mark a file that is there as not finished: Snakemake makes it again when something needs it."""
     path = marker(folder, name)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps({"external_jobid": None}))
