@@ -8,7 +8,7 @@ export PATH := $(BIN):$(PATH)
 .PHONY: demo test mutants lint clean
 
 demo: $(VENV)/ready
-	snakemake --cores $(CORES) demo
+	python -m snakemake --cores $(CORES) demo # this way it finds the calm console, which lies in this folder
 	@echo
 	@echo "The report: reports/demo/bn_ablation.md, reports/demo/main_ablation.md, reports/demo/mask_dist.png, reports/demo/kernel_histogram.png"
 	@echo "Everything: . $(VENV)/bin/activate && snakemake --cores $(CORES), then open reports/demo/index.html"
