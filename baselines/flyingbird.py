@@ -175,7 +175,8 @@ class FlyingBird(Method):
             mask = torch.zeros(conv.weight.numel(), dtype=torch.bool)
             mask[torch.randperm(len(mask), generator=draws)[:kept]] = True
             mask = mask.view(conv.weight.shape)
-            made[name] = Masked(conv.weight.detach().clone(), mask, binary=self.spec["precision"] == "binary")
+            kinds = {"binary": self.spec["precision"] == "binary", "grows_by_gradient": options["growth"] == "gradient"}
+            made[name] = Masked(conv.weight.detach().clone(), mask, **kinds)
         return made
 
     def declared_counts(self, sizes: list[int]) -> Counts:

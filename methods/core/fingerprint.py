@@ -10,7 +10,7 @@ What is counted, by place on disk and not by what a process has imported, so tha
   change its numbers;
 - of distributed: world and synced_norm, which do the arithmetic of parts of a batch;
 - for trainings: the method's own file, or folder, and those of methods that it builds on, without their RECIPE: what that says of a Run
-  stands in the Run's spec, and so in its id.
+  stands in the Run's spec, and so in its id. Of a method of an installed package: every file of its package, named METHOD:FILE.
 
 Commands, runtime, the start of processes and everything under workflow/ are plumbing: editing them makes nothing stale. Programs are hashed
 as syntax trees, so comments, docstrings and layout do not count; lists that programs read (.txt, .json) count byte by byte. Images do
@@ -27,7 +27,7 @@ from functools import cache
 from pathlib import Path
 
 from methods.core import imports
-from methods.core.errors import UserError
+from methods.core.method_files import locate, located
 from methods.core.revision import ROOT
 
 SHARED = (
@@ -43,12 +43,25 @@ TRUST = "methods/evaluation/trust"  # doubts a number, and does not change it
 
 def of_training(method: str, root: Path = ROOT) -> dict[str, str]:
     """File -> hash, of all that the weights of a trained network depend on."""
-    return _hashes([*_files(root, SHARED, TRAINING), *method_files(method, root)], root)
+    shared, own = _hashes(_files(root, SHARED, TRAINING), root), method_files(method, root)
+    place = locate(method, root)
+    if place.package is None:
+        return shared | _hashes(own, root)
+    return shared | {f"{method}:{name}": value for name, value in _hashes(own, place.path.parent).items()}
 
 
 def of_evaluation(root: Path = ROOT) -> dict[str, str]:
     """File -> hash, of all that the answers of an evaluation depend on, given the network."""
     return _hashes(_files(root, SHARED, EVALUATION), root)
+
+
+def path_of(name: str, root: Path = ROOT) -> Path | None:
+    """The file that a name of these stands for; None where the method that it belongs to is not installed."""
+    method, _, place = name.rpartition(":")
+    if not method:
+        return root / name
+    files = located(root)
+    return files[method].path.parent / place if method in files else None
 
 
 def combined(files: Mapping[str, str]) -> str:
@@ -64,18 +77,11 @@ def counted(methods: Iterable[str], root: Path = ROOT) -> list[Path]:
 
 def method_files(name: str, root: Path = ROOT) -> list[Path]:
     """The files of a method, and of the methods that it builds on."""
-    for package in ("methods", "baselines"):
-        if (root / package / f"{name}.py").is_file():
-            module = f"{package}.{name}"
-            break
-    else:
-        module = f"baselines.{name}"
-    reached = [path for path in imports.behind(module, root=root) if _of_methods(path.relative_to(root))]
-    if (folder := root / "baselines" / name).is_dir():
-        reached += _within(folder)
-    if reached:
-        return reached
-    raise UserError(f"unknown 'method: {name}': neither methods/{name}.py nor baselines/{name}.py is there")
+    method = locate(name, root)
+    if method.package is not None:  # all of its module's package, since what that imports is not known
+        return sorted(_within(method.path.parent)) if "." in method.module else [method.path]
+    reached = {path for path in imports.behind(method.module, root=root) if _of_methods(path.relative_to(root))}
+    return sorted(reached | set(_within(method.path.parent) if method.path.name == "__init__.py" else ()))
 
 
 def digest(source: str) -> str:

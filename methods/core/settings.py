@@ -1,7 +1,8 @@
 """The environment variables of the suite: read here and nowhere else. None of them changes what a Run is, so none is part of its spec.
 
 SUITE_DEVICE        auto (default: a GPU if there is one), cpu, cuda (an error without one)
-SUITE_ENGINE        auto (default), dense, sparse: how a network of many zeros is computed
+SUITE_ENGINE        auto (default), dense, sparse: how a network of many zeros is computed; compiled: any network in training, by
+                    torch.compile (tested on CPUs, never tried on a GPU)
 SUITE_DATA_ROOT     the folder of data sets, where no --data-root is given
 SUITE_SAVE_EVERY    seconds between two states of a training that a killed one goes on from; default 300
 SUITE_GPUS_PER_RUN  JSON, data set -> devices that train one of its Runs together; default {}, one each
@@ -24,7 +25,7 @@ SAVE_EVERY, GPUS_PER_RUN, WARM = "SUITE_SAVE_EVERY", "SUITE_GPUS_PER_RUN", "SUIT
 RUNS_PER_GPU = "SUITE_RUNS_PER_GPU"
 
 DEVICES = ("auto", "cpu", "cuda")
-ENGINES = ("auto", "dense", "sparse")
+ENGINES = ("auto", "dense", "sparse", "compiled")
 SECONDS = 300.0
 
 

@@ -19,9 +19,10 @@ Block = tuple[Tensor, Tensor]
 
 @dataclass(frozen=True)
 class Images:
-    """So many test images; `block(number, size)` are the images and labels of a block of that size."""
+    """So many test images of so many pixels a side; `block(number, size)` are the images and labels of a block of that size."""
 
     count: int
+    side: int
     block: Callable[[int, int], Block]
 
     def fetch(self, number: int, size: int, total: int) -> Block:
@@ -40,7 +41,7 @@ def from_split(split: Split) -> Images:
         batch = next(iter(split.batches(batch=size, start=number)))
         return batch.x, batch.y
 
-    return Images(len(split), block)
+    return Images(len(split), split.gather(torch.tensor([0])).shape[-1], block)
 
 
 def from_arrays(x: Any, y: Any) -> Images:
@@ -49,7 +50,12 @@ def from_arrays(x: Any, y: Any) -> Images:
     y = torch.as_tensor(y)
     check_images(x, y, 0)
     labels = y.long()
-    return Images(len(x), lambda number, size: (x[number * size : (number + 1) * size], labels[number * size : (number + 1) * size]))
+
+    def block(number: int, size: int) -> Block:
+        rows = slice(number * size, (number + 1) * size)
+        return x[rows], labels[rows]
+
+    return Images(len(x), x.shape[-1], block)
 
 
 def _single(x: Tensor) -> Tensor:

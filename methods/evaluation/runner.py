@@ -75,7 +75,7 @@ def run_shard(
     passes = sum(map(spec.attack.cost, spec.attack.names))
     progress = Progress(examples, stream, passes=passes)
     if engine is None and fast:
-        engine = partial(quick_form, images=examples * passes)
+        engine = partial(quick_form, images=examples * passes, side=images.side)
     store, results, paths, panel = Store(folder=work, model=model), [], [], None
     with attacked(net.to(device), fast=fast, engine=engine) as frozen:
         runner = Runner(net=frozen, spec=spec, progress=progress)

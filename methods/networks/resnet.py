@@ -49,7 +49,8 @@ class Block(nn.Module):
 class Net(nn.Module):
     """The network; `arguments`, set by `build`, rebuild it.
 
-    `lowered`, it computes in bfloat16 up to its classifier. An `engine` computes in place of what follows here (methods/sparse/choice.py).
+    `lowered`, it computes in bfloat16 up to its classifier. An `engine` computes in place of `compute` (methods/sparse/choice.py),
+    and may leave out gradients that training does not use: a convolution in `places` needs those of the weights that its mask names.
     """
 
     lowered = False
@@ -60,6 +61,7 @@ class Net(nn.Module):
     ):
         super().__init__()
         self.arguments: dict[str, str | int | float | bool] = {}
+        self.places: dict[nn.Module, Tensor] = {}
         affine = bn_affine
         self.register_buffer("mean", torch.zeros(1, 3, 1, 1))
         self.register_buffer("std", torch.ones(1, 3, 1, 1))
@@ -72,8 +74,10 @@ class Net(nn.Module):
         self.last_norm = nn.BatchNorm2d(classes, affine=affine) if lbn else None
 
     def forward(self, x: Tensor) -> Tensor:
-        if self.engine is not None:
-            return self.engine(x)
+        return self.compute(x) if self.engine is None else self.engine(x)
+
+    def compute(self, x: Tensor) -> Tensor:
+        """The logits by torch's own operations."""
         x = (x - self.mean) / self.std
         with torch.autocast(x.device.type, torch.bfloat16, cache_enabled=False) if self.lowered else nullcontext():
             x = F.relu(self.stem_norm(self.stem(x)), inplace=True)

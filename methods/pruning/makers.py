@@ -59,6 +59,7 @@ class Scored(nn.Module):
     """
 
     kept: int | Tensor
+    places: Tensor | None = None  # the mask, where weights are trained under it
 
     def __init__(self, weight: Tensor, scores: Tensor, kept: int, *, train: str, binary: bool = False):
         super().__init__()
@@ -72,8 +73,10 @@ class Scored(nn.Module):
             self.weight.clamp_(-1, 1)
 
     def forward(self) -> Tensor:
-        weight = sign(self.weight) if self.binary else self.weight
-        return weight * select(self.scores, self.kept)
+        weight, mask = sign(self.weight) if self.binary else self.weight, select(self.scores, self.kept)
+        if self.weight.requires_grad:
+            self.places = mask.detach()
+        return weight * mask
 
 
 class Signed(nn.Module):
@@ -94,12 +97,13 @@ class Realisation:
     """Keeps a network's convolution weights equal to what their makers produce.
 
     `push` makes the weights and writes them into the network; `pull` sends the gradients that backward left on them to the makers'
-    trained tensors. A maker is a module whose forward() is the effective weight; an optional prepare() runs first, without gradient.
+    trained tensors. A maker is a module whose forward() is the effective weight; an optional prepare() runs first, without gradient. Of its
+    `places`, if it has them, it wants gradients only there.
     """
 
     def __init__(self, net: Net, makers: dict[str, nn.Module]):
         convs = dict(net.convs())
-        self.makers = makers
+        self.net, self.makers = net, makers
         self.pairs = [(convs[name], maker) for name, maker in makers.items()]
         self.made: list[Tensor] = []
 
@@ -110,6 +114,8 @@ class Realisation:
                     prepare()
         with torch.enable_grad():
             self.made = [maker() for _, maker in self.pairs]
+        named = {conv: getattr(maker, "places", None) for conv, maker in self.pairs}
+        self.net.places = {conv: places for conv, places in named.items() if places is not None}
         with torch.no_grad():
             for (conv, _), made in zip(self.pairs, self.made, strict=True):
                 conv.weight.copy_(made)

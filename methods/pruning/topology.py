@@ -59,11 +59,16 @@ class Masked(nn.Module):
 
     mask: Tensor
 
-    def __init__(self, weight: Tensor, mask: Tensor, *, binary: bool = False):
+    def __init__(self, weight: Tensor, mask: Tensor, *, binary: bool = False, grows_by_gradient: bool = False):
         super().__init__()
         self.weight = nn.Parameter(weight * mask)
         self.register_buffer("mask", mask)
-        self.binary = binary
+        self.binary, self.grows_by_gradient = binary, grows_by_gradient
+
+    @property
+    def places(self) -> Tensor | None:
+        """Where the gradient is used: `hold` discards what it did elsewhere, unless growth is to look at it."""
+        return None if self.grows_by_gradient else self.mask
 
     def prepare(self) -> None:
         if self.binary:

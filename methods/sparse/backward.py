@@ -6,7 +6,7 @@ it come the totals that these batch norms need (norm.py): of g, of g times the r
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import torch
@@ -15,8 +15,10 @@ from torch import Tensor, nn
 from methods.sparse.calibration import calibration
 from methods.sparse.geometry import Geometry, Shape
 from methods.sparse.gradient_all import gradient_of_all
+from methods.sparse.gradient_some import gradient_of_some
 from methods.sparse.lanes import LANES
 from methods.sparse.layout import Buffer, Pool, address, pack, unpack
+from methods.sparse.lists import Kept
 from methods.sparse.norm import add_up
 from methods.sparse.pooling import max_backward, mean_backward
 from methods.sparse.sink import Sink
@@ -25,13 +27,17 @@ from methods.sparse.tape import Applied, Map, Pooled, Tape
 from methods.sparse.threads import share, threads
 
 Gradient = tuple[Buffer, np.ndarray | None]
+FEW = 0.1  # share of the weights up to which gradients one by one are sooner had than those of all
 
 
 class Backward:
-    """One backward pass. Gradients of the parameters in `wanted` (by id) come to `gradients`; that of the input is returned."""
+    """One backward pass. Gradients of the parameters in `wanted` (by id) come to `gradients`; that of the input is returned.
 
-    def __init__(self, tape: Tape, pool: Pool, wanted: set[int], *, wants_input: bool):
-        self.tape, self.pool, self.wanted, self.wants_input = tape, pool, wanted, wants_input
+    Of a convolution that has `places` (methods/networks/resnet.py) gradients elsewhere may be left at 0.
+    """
+
+    def __init__(self, tape: Tape, pool: Pool, wanted: set[int], *, wants_input: bool, places: Mapping[nn.Module, Tensor]):
+        self.tape, self.pool, self.wanted, self.wants_input, self.places = tape, pool, wanted, wants_input, places
         self.gradients: dict[int, Tensor] = {}
 
     def __call__(self, gradient: Tensor) -> Tensor | None:
@@ -119,7 +125,11 @@ class Backward:
         if applied.layer.conv.bias is not None and totals is not None:
             self._give(applied.layer.conv.bias, normed.bias_gradient(totals))
         if id(applied.layer.conv.weight) in self.wanted:
-            self.gradients[id(applied.layer.conv.weight)] = gradient_of_all(applied, gradient, self.pool)
+            places = self.places.get(applied.layer.conv)
+            some = None if places is None else Kept(places.to(torch.float32).numpy())
+            few = some is not None and some.density <= FEW
+            made = gradient_of_some(applied, gradient, some, self.pool) if few else gradient_of_all(applied, gradient, self.pool)
+            self.gradients[id(applied.layer.conv.weight)] = made
 
     def _give(self, parameter: nn.Parameter, gradient: np.ndarray) -> None:
         if id(parameter) in self.wanted:

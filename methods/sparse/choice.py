@@ -1,4 +1,4 @@
-"""When the sparse engine computes a network: where it can, and where it pays or SUITE_ENGINE insists.
+"""When another engine than torch's operations computes a network: where it can, and where it pays or SUITE_ENGINE insists.
 
 It is an engine, not a setting of a run: numbers agree to rounding, ids do not change. What this module imports at its top does without
 numba, which takes a second to import and must not start before a process forks (methods/warm.py).
@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 import torch
 from torch import Tensor, nn
@@ -25,11 +25,10 @@ from methods.networks.resnet import Net
 if TYPE_CHECKING:
     from methods.sparse.engine import Engine
 
-DENSE, SPARSE = "dense", "sparse"
+DENSE, SPARSE, COMPILED = "dense", "sparse", "compiled"
 GAIN = 1.25  # how much faster it must promise to be
 START = 20.0  # seconds that it must promise to save: loading its kernels takes a few, compiling them, once per machine, half a minute
 SPEED = 4e10  # multiplications of torch per second, roughly
-SIDES = {False: 32, True: 224}  # of images, by whether the stem is for large ones
 
 
 @cache
@@ -56,22 +55,30 @@ def unfit(net: nn.Module) -> str | None:
     return None
 
 
-def choose(net: nn.Module, images: float) -> str:
-    """DENSE or SPARSE, for a network with the zeros that it has now and so many images to go forward (a gradient counts as another)."""
+def insisted() -> str | None:
+    """The engine that computes any network in training, where SUITE_ENGINE names one."""
+    return COMPILED if settings.engine() == COMPILED else None
+
+
+def choose(net: nn.Module, images: float, *, side: int) -> str:
+    """DENSE or SPARSE, for a network with the zeros that it has now and so many images to go forward (a gradient counts as another).
+
+    `side` is that of the images, in pixels.
+    """
     wanted = settings.engine()
-    if wanted == DENSE:
+    if wanted in (DENSE, COMPILED):
         return DENSE
     reason = lacking() or unfit(net)
     if wanted == SPARSE:
         if lacking() is not None:
             raise UserError(f"{settings.ENGINE}=sparse: {lacking()}; install it, or set {settings.ENGINE}=auto")
         return DENSE if reason else SPARSE
-    if unfit(net) is not None or not promising(net, images):
+    if unfit(net) is not None or not promising(net, images, side):
         return DENSE
     if reason is not None:
         _say_once(f"note: {reason}: networks of many zeros are computed densely")
         return DENSE
-    return SPARSE if gain(net) >= GAIN else DENSE
+    return SPARSE if gain(net, side) >= GAIN else DENSE
 
 
 @cache
@@ -79,9 +86,9 @@ def _say_once(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def promising(net: Net, images: float) -> bool:
+def promising(net: Net, images: float, side: int) -> bool:
     """Whether enough multiplications are by zero, and enough in all, for a closer look."""
-    layers = work(net)
+    layers = work(net, side)
     spared = sum(every * (1 - density) for every, density in layers)
     return spared >= 0.5 * sum(every for every, _ in layers) and spared * images >= START * SPEED
 
@@ -93,18 +100,18 @@ def taken_up(saved: str, chosen: str) -> str:
     return saved
 
 
-def gain(net: Net) -> float:
+def gain(net: Net, side: int) -> float:
     """How many times faster than torch a pass should be, by the machine's calibration."""
     from methods.sparse.calibration import calibration
 
-    machine, layers = calibration(), work(net)
+    machine, layers = calibration(), work(net, side)
     ours = sum(every * min(density / machine.break_even, 1) for every, density in layers)
     return machine.dense * sum(every for every, _ in layers) / max(ours, 1e-9)
 
 
-def work(net: Net) -> list[tuple[float, float]]:
-    """Multiplications of each layer for one image, and the share of them that is not by zero."""
-    side, layers = SIDES[net.pool is not None], []
+def work(net: Net, side: int) -> list[tuple[float, float]]:
+    """Multiplications of each layer for one image of this side, and the share of them that is not by zero."""
+    layers = []
 
     def add(conv: nn.Conv2d, entry: int) -> int:
         size = entry // conv.stride[0]
@@ -123,6 +130,7 @@ def work(net: Net) -> list[tuple[float, float]]:
 
 
 _engines: WeakKeyDictionary[Net, Engine] = WeakKeyDictionary()
+_compiled: WeakKeyDictionary[Net, Callable[[Tensor], Tensor]] = WeakKeyDictionary()
 
 
 def engine_of(net: Net) -> Engine:
@@ -134,13 +142,24 @@ def engine_of(net: Net) -> Engine:
     return _engines[net]
 
 
+def compiled_of(net: Net) -> Callable[[Tensor], Tensor]:
+    """A network compiled by torch, which fuses what follows a convolution. It rounds otherwise than the operations one by one do."""
+    if net not in _compiled:
+        network = ref(net)
+        _compiled[net] = torch.compile(lambda x: network().compute(x))
+    return _compiled[net]
+
+
 @contextmanager
 def computed_by(engine: str, net: nn.Module) -> Iterator[None]:
     """Inside, the network computes by this engine where that can: `net(x)` is as before, to rounding."""
-    if engine != SPARSE or unfit(net) is not None or net.lowered:
+    chosen = compiled_of(net) if engine == COMPILED and isinstance(net, Net) else None
+    if engine == SPARSE and unfit(net) is None and not net.lowered:
+        chosen = engine_of(net)
+    if chosen is None:
         yield
         return
-    before, net.engine = net.engine, engine_of(net)
+    before, net.engine = net.engine, chosen
     try:
         yield
     finally:
@@ -158,6 +177,6 @@ class QuickForm(nn.Module):
         return self.own[1](x)
 
 
-def quick_form(net: nn.Module, images: float) -> nn.Module | None:
+def quick_form(net: nn.Module, images: float, *, side: int) -> nn.Module | None:
     """What attacks of so many images search on in place of a network; none where torch is to compute it."""
-    return QuickForm(net) if choose(net, images) == SPARSE else None
+    return QuickForm(net) if choose(net, images, side=side) == SPARSE else None

@@ -41,7 +41,7 @@ class _Pass(torch.autograd.Function):
     def backward(ctx, gradient: Tensor):
         asked = [_asked(node) for node, _ in ctx.next_functions]  # of the tensors that the node was made from
         wanted = {id(parameter) for parameter, is_asked in zip(ctx.parameters, asked[1:], strict=True) if is_asked}
-        backward = Backward(ctx.tape, ctx.engine.pool, wanted, wants_input=asked[0])
+        backward = Backward(ctx.tape, ctx.engine.pool, wanted, wants_input=asked[0], places=ctx.engine.places)
         return None, backward(gradient), *(backward.gradients.get(id(parameter)) for parameter in ctx.parameters)
 
 
@@ -51,6 +51,11 @@ class Engine:
     def __init__(self, net: Net):
         self._net = ref(net)  # a network owns its engine (choice.py), not the other way round
         self.layers, self.pool, self.parameters = Layers(net), Pool(), tuple(net.parameters())
+
+    @property
+    def places(self) -> dict[nn.Module, Tensor]:
+        net = self._net()
+        return {} if net is None else net.places
 
     def forward(self, x: Tensor, *, record: bool) -> tuple[Tensor, Tape]:
         net = self._net()

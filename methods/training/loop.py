@@ -21,7 +21,7 @@ from methods.distributed.synced_norm import synchronise
 from methods.distributed.world import ALONE, World
 from methods.runtime.heartbeat import Heartbeat
 from methods.runtime.stopwatch import Stopwatch
-from methods.sparse.choice import DENSE, choose
+from methods.sparse.choice import DENSE, choose, insisted
 from methods.training.course import Course, Stopped
 from methods.training.method import Method
 from methods.training.optim import learning_rate, optimizer
@@ -46,7 +46,7 @@ def train(
     """Train to the end, or save the state and raise Stopped when `stop()` turns true. A network with nothing to train is validated."""
     say = log if world.first else lambda _: None
     dense = world.size > 1 or compute_of(method.spec["train"]) != "fp32"
-    method.engine = DENSE if dense else choose(method.net, images_of(method))
+    method.engine = insisted() or (DENSE if dense else choose(method.net, images_of(method), side=data.shape[-1]))
     if not method.trainables():
         robust = validate(method, method.validated(), data.val, 0, world)["val_robust"]
         return Outcome(best=deployable(method, epoch=None, robust=robust))

@@ -1,4 +1,4 @@
-"""Methods by name: one file each, in methods/ or baselines/."""
+"""Methods by name: one module each, of this repository or of an installed package (methods/core/method_files.py)."""
 
 from __future__ import annotations
 
@@ -7,27 +7,24 @@ from types import ModuleType
 from typing import Any
 
 from methods.core.errors import UserError
+from methods.core.method_files import locate
 from methods.training.method import Method
 
 
 def load_method(name: str) -> type[Method]:
-    """The METHOD class of methods/<name>.py or baselines/<name>.py."""
-    return _method_module(name).METHOD
+    """The METHOD class of a method."""
+    return _module(name).METHOD
 
 
 def load_recipe(name: str) -> dict[str, Any]:
-    """The RECIPE of methods/<name>.py or baselines/<name>.py."""
-    return _method_module(name).RECIPE
+    """The RECIPE of a method."""
+    return _module(name).RECIPE
 
 
-def _method_module(name: str) -> ModuleType:
-    for package in ("methods", "baselines"):
-        try:
-            module = importlib.import_module(f"{package}.{name}")
-        except ModuleNotFoundError as error:
-            if error.name not in (package, f"{package}.{name}"):
-                raise
-            continue
-        if hasattr(module, "METHOD"):
-            return module
-    raise UserError(f"unknown 'method: {name}': neither methods/{name}.py nor baselines/{name}.py defines METHOD")
+def _module(name: str) -> ModuleType:
+    file = locate(name)
+    module = importlib.import_module(file.module)
+    for needed in ("METHOD", "RECIPE"):
+        if not hasattr(module, needed):
+            raise UserError(f"'method: {name}': {file.path} defines no {needed}")
+    return module

@@ -9,12 +9,12 @@ from snakemake.logging import logger
 
 sys.path.insert(0, workflow.basedir)
 
-from methods.core import fingerprint, imports, paths
+from methods.core import fingerprint, imports, method_files, paths
 from methods.core.errors import UserError
 from workflow.suite.cost import limits
 from workflow.suite.jobs import environment, forecast, snakemake_patch
 from workflow.suite.planning import config as settings
-from workflow.suite.planning import plan, recipes
+from workflow.suite.planning import plan
 from workflow.suite.figures import catalogue
 
 ENVIRONMENT = f"{workflow.basedir}/environment.yml"
@@ -50,7 +50,7 @@ os.environ.update(
 # All that a number may depend on: a report has to say which of its numbers are stale.
 METHODS = [
     str(path)
-    for path in fingerprint.counted(recipes.find(settings.ROOT), settings.ROOT)
+    for path in fingerprint.counted(method_files.located(settings.ROOT), settings.ROOT)
 ]
 
 # What time limits are computed for; no rule's params know of it, so that naming another device makes nothing again.

@@ -4,15 +4,14 @@ import shutil
 
 import pytest
 
-from methods.core import fingerprint, imports
+from methods.core import fingerprint, imports, method_files
 from methods.core.errors import UserError
 from methods.core.revision import ROOT
-from workflow.suite.planning import recipes
 from workflow.suite.results import stale
 
 # Imported by trainings or evaluations, and known not to change a number.
 CORE = (
-    *("__init__", "closed", "durations", "errors", "files", "fingerprint", "imports", "options", "paths", "revision"),
+    *("__init__", "closed", "durations", "errors", "files", "fingerprint", "imports", "method_files", "options", "paths", "revision"),
     *("run_check", "run_model", "run_spec", "sealed", "settings"),
 )
 PLUMBING = {
@@ -97,9 +96,8 @@ def test_science_makes_stale_what_it_made(checkout, name, trained, evaluated):
 
 def test_every_file_that_is_imported_is_counted_or_known_as_plumbing():
     """A new file of core or of another room has to be put on one side."""
-    for method in recipes.find(ROOT):
-        module = f"{'methods' if method == recipes.OWN else 'baselines'}.{method}"
-        reached = {path.relative_to(ROOT).as_posix() for path in imports.behind("methods.train", module)}
+    for method, file in method_files.located(ROOT).items():
+        reached = {path.relative_to(ROOT).as_posix() for path in imports.behind("methods.train", file.module)}
         assert reached - fingerprint.of_training(method).keys() - PLUMBING == set(), method
     reached = {path.relative_to(ROOT).as_posix() for path in imports.behind("methods.evaluate")}
     assert reached - fingerprint.of_evaluation().keys() - PLUMBING == set()

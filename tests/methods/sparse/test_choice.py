@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from methods.core.errors import UserError
 from methods.distributed.synced_norm import SyncedNorm
 from methods.sparse import choice
 from methods.sparse.calibration import Calibration, calibration, measure
-from methods.sparse.choice import DENSE, SPARSE, choose, computed_by, gain, quick_form, taken_up
+from methods.sparse.choice import COMPILED, DENSE, SPARSE, choose, computed_by, gain, insisted, quick_form, taken_up
 from tests.methods.sparse.nets import images, pruned
 
 MANY = 1e12  # images that make any start pay
@@ -36,9 +37,9 @@ def machine(monkeypatch):
 
 
 def test_networks_of_many_zeros_and_enough_work(engine, machine):
-    assert choose(pruned(sparsity=0.99), MANY) == SPARSE
-    assert choose(pruned(sparsity=0.99), 1) == DENSE
-    assert choose(pruned(sparsity=0.0), MANY) == DENSE
+    assert choose(pruned(sparsity=0.99), MANY, side=32) == SPARSE
+    assert choose(pruned(sparsity=0.99), 1, side=32) == DENSE
+    assert choose(pruned(sparsity=0.0), MANY, side=32) == DENSE
 
 
 def test_gain_by_hand(machine):
@@ -47,40 +48,40 @@ def test_gain_by_hand(machine):
     with torch.no_grad():
         for name, conv in net.convs():
             conv.weight.fill_(float(name == "stem"))
-    stem, every = 108 * 1024, sum(work for work, _ in choice.work(net))
+    stem, every = 108 * 1024, sum(work for work, _ in choice.work(net, 32))
     assert every > stem
-    assert gain(net) == pytest.approx(every / stem)
+    assert gain(net, 32) == pytest.approx(every / stem)
 
 
 def test_a_setting_insists(engine):
     engine("dense")
-    assert choose(pruned(sparsity=0.99), MANY) == DENSE
+    assert choose(pruned(sparsity=0.99), MANY, side=32) == DENSE
     engine("sparse")
-    assert choose(pruned(sparsity=0.0), 1) == SPARSE
+    assert choose(pruned(sparsity=0.0), 1, side=32) == SPARSE
     engine("fast")
     with pytest.raises(UserError, match="SUITE_ENGINE=fast"):
-        choose(pruned(), 1)
+        choose(pruned(), 1, side=32)
 
 
 def test_what_it_cannot_compute(engine):
     engine("sparse")
-    assert choose(nn.Linear(2, 2), MANY) == DENSE
-    assert choose(pruned().double(), MANY) == DENSE
+    assert choose(nn.Linear(2, 2), MANY, side=32) == DENSE
+    assert choose(pruned().double(), MANY, side=32) == DENSE
     net = pruned()
     net.blocks[0].norms[0].__class__ = SyncedNorm
-    assert choose(net, MANY) == DENSE
-    assert quick_form(nn.Linear(2, 2), MANY) is None
+    assert choose(net, MANY, side=32) == DENSE
+    assert quick_form(nn.Linear(2, 2), MANY, side=32) is None
 
 
 def test_a_machine_that_cannot_says_so_once_and_computes_densely(engine, monkeypatch, capsys):
     monkeypatch.setattr(choice, "lacking", lambda: "numba is not installed")
     choice._say_once.cache_clear()
     for _ in range(2):
-        assert choose(pruned(sparsity=0.99), MANY) == DENSE
+        assert choose(pruned(sparsity=0.99), MANY, side=32) == DENSE
     assert capsys.readouterr().err.count("numba is not installed: networks of many zeros are computed densely") == 1
     engine("sparse")
     with pytest.raises(UserError, match="SUITE_ENGINE=sparse: numba is not installed"):
-        choose(pruned(sparsity=0.99), MANY)
+        choose(pruned(sparsity=0.99), MANY, side=32)
 
 
 def test_a_run_goes_on_with_the_engine_that_it_began_with(engine, monkeypatch):
@@ -93,6 +94,29 @@ def test_a_run_goes_on_with_the_engine_that_it_began_with(engine, monkeypatch):
     assert taken_up(SPARSE, DENSE) == DENSE
 
 
+def test_training_can_be_compiled_and_evaluation_is_not(engine, monkeypatch):
+    """By torch's own tracing, without its code generator: what it makes of the graph is torch's business, and takes a minute."""
+    assert insisted() is None
+    engine("compiled")
+    assert insisted() == COMPILED
+    assert choose(pruned(sparsity=0.99), MANY, side=32) == DENSE
+    made, compile_ = [], torch.compile
+    monkeypatch.setattr(torch, "compile", lambda function: made.append(function) or compile_(function, backend="aot_eager", fullgraph=True))
+    net, (x, y) = pruned(width=0.125), images(3)
+    twin = copy.deepcopy(net)
+    for _ in range(2):
+        x.requires_grad_()
+        with computed_by(COMPILED, net):
+            ours = nn.functional.cross_entropy(net(x), y)
+        theirs = nn.functional.cross_entropy(twin(x), y)
+        assert ours.item() == pytest.approx(theirs.item(), rel=1e-5)
+        for a, b in zip(*(torch.autograd.grad(loss, [x, n.stem.weight]) for loss, n in ((ours, net), (theirs, twin))), strict=True):
+            assert torch.allclose(a, b, rtol=1e-3, atol=1e-6)
+    assert len(made) == 1
+    assert net.engine is None
+    assert torch.allclose(net.stem_norm.running_mean, twin.stem_norm.running_mean)
+
+
 def test_inside_the_engine_computes_and_outside_torch(monkeypatch):
     net, (x, _) = pruned(width=0.125).eval(), images(3)
     with torch.no_grad():
@@ -103,7 +127,7 @@ def test_inside_the_engine_computes_and_outside_torch(monkeypatch):
         assert net.engine is None
         with computed_by(DENSE, net):
             assert net.engine is None
-        form = quick_form(net, MANY) if choose(net, MANY) == SPARSE else choice.QuickForm(net)
+        form = quick_form(net, MANY, side=32) if choose(net, MANY, side=32) == SPARSE else choice.QuickForm(net)
         assert torch.equal(form(x), ours)
     assert torch.allclose(ours, theirs, rtol=1e-3, atol=1e-4)
     net.lowered = True
@@ -112,8 +136,6 @@ def test_inside_the_engine_computes_and_outside_torch(monkeypatch):
 
 
 def test_a_copy_and_a_file_know_nothing_of_it(tmp_path):
-    import copy
-
     net, (x, _) = pruned(width=0.125).eval(), images(2)
     with computed_by(SPARSE, net), torch.no_grad():
         net(x)

@@ -10,7 +10,7 @@ from torch import nn
 
 from methods.sparse.geometry import Shape
 from methods.sparse.gradient_all import gradient_of_all
-from methods.sparse.gradient_kept import gradient_of_kept
+from methods.sparse.gradient_some import gradient_of_some
 from methods.sparse.layer import Layer
 from methods.sparse.layout import Buffer, Extent, Pool, pack, unpack
 from methods.sparse.lists import Kept
@@ -107,9 +107,12 @@ def test_every_weight_has_a_gradient(case, channels_last):
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_kept_weights_alone_have_a_gradient(case):
+def test_some_weights_alone_have_a_gradient(case):
+    """Whether they are zero at the moment or not."""
     c = Case(*case)
-    assert torch.equal(gradient_of_kept(c.applied(), c.map_of(c.gradient), POOL), c.weight.grad * (c.weight != 0))
+    chosen = (torch.rand(c.weight.shape, generator=torch.Generator().manual_seed(3)) < 0.3).float()
+    gradient = gradient_of_some(c.applied(), c.map_of(c.gradient), Kept(chosen.numpy()), POOL)
+    assert torch.equal(gradient, c.weight.grad * chosen)
 
 
 def test_what_is_read_is_scaled_joined_cut_and_written_down():

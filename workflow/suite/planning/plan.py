@@ -11,6 +11,7 @@ from typing import Any
 
 from methods.core.datasets import DATASETS
 from methods.core.errors import UserError
+from methods.core.method_files import OWN
 from methods.core.run_check import check_keys
 from methods.core.run_spec import Spec, canonical, get, matches, merge, normalise, slug, text_identity
 from workflow.suite.planning import config, recipes, resolve
@@ -210,7 +211,7 @@ class _Planner:
         if method in self.methods:
             return self.methods[method]
         if method in recipes.EXPECTED:
-            folder = "methods" if method == recipes.OWN else "baselines"
+            folder = "methods" if method == OWN else "baselines"
             raise resolve.Unavailable(f"method '{method}' is not implemented yet (no file {folder}/{method}.py)")
         allowed = ", ".join(sorted({*recipes.EXPECTED, *self.methods}))
         raise UserError(f"{where}: method: no method is called '{method}'; allowed: {allowed}")

@@ -1,6 +1,6 @@
 """Recipes: the settings each method declares in its own file, read without importing it.
 
-A recipe is the module-level literal `RECIPE` of methods/binary_subnet.py or of a file in baselines/. It is parsed with
+A recipe is the module-level literal `RECIPE` of a method's file (methods/core/method_files.py). It is parsed with
 `ast.literal_eval`, so planning stays free of torch and of side effects.
 """
 
@@ -13,6 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from methods.core.errors import UserError
+from methods.core.method_files import located
 from methods.core.options import options_model
 from methods.core.run_check import check_condition, check_keys, check_part
 from methods.core.run_spec import expand
@@ -20,7 +21,6 @@ from workflow.suite.planning import schema
 
 # The methods the paper's tables name. One whose file is missing is "not available"; any other unknown name is a mistake.
 EXPECTED = ("binary_subnet", "at", "binaryconnect", "trades", "hydra", "rst", "atmc", "flyingbird", "bcs")
-OWN = "binary_subnet"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,19 +51,12 @@ class Recipe:
     deviations: tuple[tuple[str, str, str, str], ...] = ()
 
 
-def find(root: Path) -> dict[str, Path]:
-    """Method name -> file, for every method file of the repository at `root`."""
-    files = {OWN: root / "methods" / f"{OWN}.py"}
-    files |= {path.stem: path for path in sorted((root / "baselines").glob("[a-z]*.py"))}
-    return {name: path for name, path in files.items() if path.is_file()}
-
-
 def load_all(root: Path) -> dict[str, Recipe]:
-    """Every recipe of the repository at `root`, by method name. Files of baselines/ without a RECIPE are an error."""
-    return {name: load(path, root=root) for name, path in find(root).items()}
+    """Every recipe, by method name: of the repository at `root`, and of installed packages. One that lacks its RECIPE is an error."""
+    return {name: load(name, method.path, root=root) for name, method in located(root).items()}
 
 
-def load(path: Path, *, root: Path) -> Recipe:
+def load(name: str, path: Path, *, root: Path) -> Recipe:
     """The recipe of one method file."""
     shown = path.relative_to(root) if path.is_relative_to(root) else path
     literal = _literal(path, shown)
@@ -79,7 +72,7 @@ def load(path: Path, *, root: Path) -> Recipe:
     options = options_model(literal)
     _check_parts(literal, options, shown)
     return Recipe(
-        method=path.stem,
+        method=name,
         path=shown,
         version=literal["version"],
         name=literal["name"],

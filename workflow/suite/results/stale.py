@@ -8,14 +8,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from methods.core import paths, sealed
-from methods.core.fingerprint import file_digest
+from methods.core.fingerprint import file_digest, path_of
 from workflow.suite.planning import config
 from workflow.suite.planning.plan import Plan
 
 
 def changed(recorded: dict[str, str], root: Path = config.ROOT) -> list[str]:
     """The recorded files that have another program now, or are gone."""
-    return [name for name, before in recorded.items() if not (root / name).is_file() or file_digest(root / name) != before]
+    return [name for name, before in recorded.items() if _digest(name, root) != before]
+
+
+def _digest(name: str, root: Path) -> str | None:
+    path = path_of(name, root)
+    return file_digest(path) if path is not None and path.is_file() else None
 
 
 def reasons(plan: Plan, run: str, folder: Path, root: Path = config.ROOT) -> list[str]:

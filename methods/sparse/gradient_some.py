@@ -1,4 +1,4 @@
-"""Gradients of the kept weights of a convolution alone: enough where the mask stays as it is."""
+"""Gradients of some weights of a convolution alone: enough where a mask stays as it is. A weight under the mask may be 0 at the moment."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from methods.sparse.chunk import chunks_of, clear_chunk, load_chunk, share_out
 from methods.sparse.jit import kernel
 from methods.sparse.lanes import LANES, ONE, fma, load, zeros
 from methods.sparse.layout import Pool
+from methods.sparse.lists import Kept
 from methods.sparse.scalars import add_to_float, float_at, int_at, store_lane_sums
 from methods.sparse.tape import Applied, Map
 
@@ -18,7 +19,7 @@ FOUR = (0, 0, 0, 0)  # sums that do not wait for each other
 
 @kernel
 def gradients(first, last, g, chunks, inputs, outputs, start, offsets, places, result, sums):
-    """Add the gradients of the kept weights of output channels `first` to `last` to `result`: entries start[c] to start[c + 1]."""
+    """Add the gradients of the chosen weights of output channels `first` to `last` to `result`: entries start[c] to start[c + 1]."""
     clear_chunk(g, chunks, inputs)
     for block in range(0, chunks.all_blocks, chunks.blocks):
         for row in range(0, g.out_height, chunks.rows):
@@ -46,15 +47,14 @@ def add_products_of(g, chunks, blocks, here, inputs, outputs, offset, channel, s
     store_lane_sums(sums, len(FOUR), rest)
 
 
-def gradient_of_kept(applied: Applied, gradient: Map, pool: Pool) -> Tensor:
-    """The gradient of a layer's weight where the weight is not zero; zero elsewhere."""
-    weight, kept = applied.layer.conv.weight, applied.kept
-    g = applied.shape.forward(gradient.extent.blocks)
+def gradient_of_some(applied: Applied, gradient: Map, some: Kept, pool: Pool) -> Tensor:
+    """The gradient of a layer's weight at the places of `some`; zero elsewhere."""
+    weight, g = applied.layer.conv.weight, applied.shape.forward(gradient.extent.blocks)
     chunks, result = chunks_of(g, applied, gradient), torch.zeros_like(weight)
-    offsets = ((kept.row * g.channels + kept.channel_in) * g.pitch + kept.column * LANES).astype(np.int32)
-    indices = (kept.channel_out, kept.channel_in, kept.row, kept.column)
+    offsets = ((some.row * g.channels + some.channel_in) * g.pitch + some.column * LANES).astype(np.int32)
+    indices = (some.channel_out, some.channel_in, some.row, some.column)
     places = sum(index * stride for index, stride in zip(indices, weight.stride(), strict=True)).astype(np.int32)
-    start = np.searchsorted(kept.channel_out, np.arange(g.out_channels + 1)).astype(np.int32)
+    start = np.searchsorted(some.channel_out, np.arange(g.out_channels + 1)).astype(np.int32)
 
     def call(first: int, last: int, inputs: int, outputs: int, sums: int) -> None:
         lists = (start.ctypes.data, offsets.ctypes.data, places.ctypes.data)
