@@ -26,7 +26,7 @@ MUTANTS = (
     hydra("hydra-prunes-longer", '"run": {"train": {"epochs": 20}', '"run": {"train": {"epochs": 25}'),
     paper("scale-paper-samples", "examples: all", "examples: 1000"),
     lite("scale-lite-one-epoch", "at_least: 2", "at_least: 1"),
-    lite("scale-lite-fewer-epochs", "times: 0.025", "times: 0.02"),
+    lite("scale-lite-fewer-epochs", "times: 0.1", "times: 0.09"),
     resolve(
         "at-least-is-at-most",
         'scaled = max(scaled, change.get("at_least", scaled))',

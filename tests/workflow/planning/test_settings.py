@@ -74,14 +74,17 @@ def test_scale_paper_evaluates_every_test_image(paper):
 
 
 def test_scale_lite_trains_at_least_two_epochs():
-    """HYDRA prunes for 20 epochs: a fortieth of that is none."""
+    """HYDRA prunes for 20 epochs, on ImageNet-100 for 10: a tenth of that is one."""
     recipe, lite = recipes.load_all(config.ROOT)["hydra"], config.load_scale("lite")
-    cell = {"method": "hydra", "dataset": "cifar10", "precision": "fp"}
-    epochs = {
-        phase: resolve.resolve(recipe, cell, scale=lite, seed=1, root=NOWHERE, phase=phase)["train"]["epochs"] for phase in recipe.phases
-    }
+
+    def epochs(dataset: str) -> dict[str, int]:
+        cell = {"method": "hydra", "dataset": dataset, "precision": "fp"}
+        runs = {phase: resolve.resolve(recipe, cell, scale=lite, seed=1, root=NOWHERE, phase=phase) for phase in recipe.phases}
+        return {phase: run["train"]["epochs"] for phase, run in runs.items()}
+
     assert recipe.phases["prune"].run["train"]["epochs"] == 20
-    assert epochs == {"pretrain": 3, "prune": 2, "finetune": 3}  # of 100, 20, 100; 2.5 is rounded up
+    assert epochs("cifar10") == {"pretrain": 10, "prune": 2, "finetune": 10}  # of 100, 20, 100
+    assert epochs("imagenet100") == {"pretrain": 5, "prune": 2, "finetune": 5}  # of 50, 10, 50
 
 
 def test_at_least_raises_and_leaves_what_is_larger(repository):
