@@ -12,59 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from methods.core.trust_checks import CHECKS, GRADIENT_FREE, GRAVE, MARGIN, SQUARE_MARGIN, Definition
+
 VERSION = 1
 PASS, WARN, FAIL, NOT_APPLICABLE = STATES = ("pass", "warn", "fail", "not applicable")
 WORST_FIRST = (FAIL, WARN, PASS, NOT_APPLICABLE)
-
-MARGIN = 0.02  # a further attack may lower the robust accuracy by so much, as the sample shows it, before the number is called wrong
-SQUARE_MARGIN = 0.002  # the library warns where Square takes more than this share of the images after the other attacks
-LEAST_SUCCESS = 0.95  # share of planted adversarial images that an attack has to find
-GRAVE = ("randomized", "dynamic")  # warnings of the library that put the whole evaluation in question
-GRADIENT_FREE = "square"
-
-CROCE = "Croce and Hein, ICML 2020 (arXiv:2003.01690)"
-CARLINI = "Carlini et al. 2019, On evaluating adversarial robustness (arXiv:1902.06705)"
-ATHALYE = "Athalye, Carlini and Wagner, ICML 2018"
-GUPTA = "Gupta and Ajanthan 2021 (arXiv:2003.13511)"
-ZIMMERMANN = "Zimmermann et al., NeurIPS 2022"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Definition:
-    """A check of the panel: what it asks, what its number is, and who proposed it."""
-
-    question: str
-    number: str
-    citation: str
-
-
-CHECKS = {
-    "attacks": Definition(question="Did attacks of several kinds agree?", number="robust accuracy after all attacks", citation=CROCE),
-    "warnings": Definition(question="Did AutoAttack itself have doubts?", number="kinds of warnings", citation=CROCE),
-    "square": Definition(
-        question="Does an attack without gradients break what gradients did not?",
-        number="robust accuracy that it took",
-        citation=CROCE,
-    ),
-    "randomness": Definition(
-        question="Does the network answer twice alike?", number="share of images whose logits changed", citation=ATHALYE
-    ),
-    "gradients": Definition(
-        question="Has the loss a gradient with respect to the image?", number="share of images without one", citation=CARLINI
-    ),
-    "temperature": Definition(
-        question="Does APGD break more when logits are divided by their spread?", number="robust accuracy that it took", citation=GUPTA
-    ),
-    "iterations": Definition(
-        question="Do twice the iterations from other starts break more?", number="robust accuracy that they took", citation=CARLINI
-    ),
-    "large_radius": Definition(
-        question="Does nothing withstand a radius of 0.5?", number="share of images that withstand it", citation=CARLINI
-    ),
-    "binarisation": Definition(
-        question="Does the attack find adversarial images that were planted?", number="share of them that it found", citation=ZIMMERMANN
-    ),
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,6 +48,10 @@ class Panel:
         """The worst of all states."""
         return next(state for state in WORST_FIRST if any(check.state == state for check in self.checks) or state == NOT_APPLICABLE)
 
+    def named(self, state: str) -> tuple[str, ...]:
+        """The checks in a state."""
+        return tuple(check.name for check in self.checks if check.state == state)
+
     def __getitem__(self, name: str) -> Check:
         return next(check for check in self.checks if check.name == name)
 
@@ -109,6 +65,23 @@ class Panel:
         """The panel in a shard or in a merged result; checks that this version does not know are left out."""
         checks = tuple(Check(**check) for check in value["checks"] if check["name"] in CHECKS)
         return cls(checks=checks, passes=value["passes"], allowed=value["allowed"])
+
+
+def of_evaluation(value: Mapping[str, Any]) -> Panel | None:
+    """The panel of a merged evaluation: what was measured with it, if anything was, and what its answers show. None where it attacked
+    nothing, or does not say for each image what broke it."""
+    if not value.get("after") or "broken_by" not in value:
+        return None
+    codes, examples = value["broken_by"]["codes"], value["broken_by"]["examples"]
+    broken = {name: examples.count(str(code)) for code, name in enumerate(codes) if name in value["after"]}
+    after = {name: value["after"][name] for name in broken}  # in the order of the attacks
+    stored = value.get("trust")
+    measured = Panel.from_json(stored) if stored else Panel(checks=tuple(map(_unmeasured, CHECKS)))
+    return judged(measured, after, value["clean_acc"], value.get("warnings", ()), broken)
+
+
+def _unmeasured(name: str) -> Check:
+    return Check(name=name, state=NOT_APPLICABLE, number=None, text="not measured: the evaluation was made without the panel")
 
 
 def overestimate(name: str, broken: int, survivors: int, robust: float, what: str, passes: int) -> Check:
@@ -149,6 +122,6 @@ def _warnings(warnings: Sequence[Mapping[str, Any]]) -> Check:
 
 def _square(after: Mapping[str, float]) -> Check:
     gain = min(acc for name, acc in after.items() if name != GRADIENT_FREE) - after[GRADIENT_FREE]
-    gain = max(gain, 0.0)
+    gain = max(round(gain, 9), 0.0)  # a difference of fractions: just two in a thousand are not more than that
     state = PASS if gain <= SQUARE_MARGIN else WARN if gain <= MARGIN else FAIL
     return Check(name="square", state=state, number=gain, text=f"Square broke {100 * gain:.2f} points that the other attacks had not")

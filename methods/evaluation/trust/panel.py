@@ -13,7 +13,8 @@ from torch import Tensor, nn
 
 from methods.core.eval_result import CLEAN, ROBUST, BlockResult
 from methods.core.eval_spec import Attack, Custom, EvalSpec, Pgd, Standard
-from methods.core.trust import FAIL, LEAST_SUCCESS, NOT_APPLICABLE, PASS, WARN, Check, Panel, overestimate
+from methods.core.trust import FAIL, NOT_APPLICABLE, PASS, WARN, Check, Panel, overestimate
+from methods.core.trust_checks import FEW, LEAST_SUCCESS, POOR_SUCCESS
 from methods.evaluation.attacked_net import AttackedNet, View
 from methods.evaluation.block import attack_block
 from methods.evaluation.trust import binarisation
@@ -132,7 +133,7 @@ class Probe:
             return self.nothing("gradients")
         saturated, flat = without_gradient(self.view(counter), self.x[rows], self.y[rows])
         blind = set(self.spec.attack.names) <= {"pgd", "apgd-ce"}
-        bad = flat > 0.05 * len(rows) or (blind and saturated > 0.05 * len(rows))
+        bad = flat > FEW * len(rows) or (blind and saturated > FEW * len(rows))
         text = f"the cross-entropy of {saturated} of {len(rows)} images has no gradient, the margin of {flat}"
         return Check(
             name="gradients",
@@ -215,7 +216,7 @@ class Probe:
         broken, passes = self.attack(self.net, rows, attack, "large_radius", eps=LARGE, norm="Linf")
         left = len(rows) - broken
         text = f"{left} of {len(rows)} images withstand APGD ({afforded.iterations} iterations) at Linf radius {LARGE}"
-        state = PASS if left == 0 else WARN if left <= 0.05 * len(rows) else FAIL
+        state = PASS if left == 0 else WARN if left <= FEW * len(rows) else FAIL
         return Check(name="large_radius", state=state, number=left / len(rows), text=text, images=len(rows), passes=passes)
 
     def binarisation(self) -> Check:
@@ -241,5 +242,5 @@ class Probe:
             return Check(name=name, state=NOT_APPLICABLE, number=None, text=text, images=count, passes=counter.count)
         rate = float(hit.float().mean())
         text = f"APGD ({afforded.iterations} iterations) found {int(hit.sum())} of {count} planted images; random search {float(easy):.0%}"
-        state = PASS if rate >= LEAST_SUCCESS else WARN if rate >= 0.8 else FAIL
+        state = PASS if rate >= LEAST_SUCCESS else WARN if rate >= POOR_SUCCESS else FAIL
         return Check(name=name, state=state, number=rate, text=text, images=count, passes=counter.count)

@@ -1,4 +1,4 @@
-"""Commands that hold numbers against each other: diff, versus, claims."""
+"""Commands that hold numbers against each other: diff, versus, claims, trust."""
 
 import argparse
 from pathlib import Path
@@ -18,6 +18,9 @@ def add(command: Add) -> None:
     versus = command("versus", _versus, "One row against another over the same images; or every row of a table against the best.")
     versus.add_argument("rows", nargs="+", metavar="ROW", help="two rows (TABLE.ROW TABLE.ROW), or one table")
     versus.add_argument("--column", help="only this column")
+    trust = command("trust", _trust, "Whether robust numbers are real: every check of every evaluated cell, counts first.")
+    trust.add_argument("--table", help="only this table")
+    trust.add_argument("--strict", action="store_true", help="exit code 1 where any check fails")
     command("claims", _claims, "The paper's claims, tested on its numbers and on ours.")
 
 
@@ -52,6 +55,15 @@ def _versus(planned: plan.Plan, options: argparse.Namespace) -> str:
     if options.column is not None and options.column not in columns:
         raise UserError(f"'{options.column}' is no column of {names[0]} with two measured rows; allowed: {', '.join(columns)}")
     return versus_text.of_table(planned, names[0], {options.column: columns[options.column]} if options.column else columns)
+
+
+def _trust(planned: plan.Plan, options: argparse.Namespace) -> tuple[str, int]:
+    from workflow.suite.results import trust
+    from workflow.suite.tables import trust_text
+
+    cells = trust.of_plan(planned, options.directory, options.table)
+    failing = any(item.state == trust.FAIL for item in cells.values())
+    return trust_text.of_plan(planned, cells, options.directory), int(options.strict and failing)
 
 
 def _claims(planned: plan.Plan, options: argparse.Namespace) -> str:

@@ -20,7 +20,7 @@ COUNTS = {"robust_acc": "n_robust", "clean_acc": "n_clean"}
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """A cell and its finished numbers, as fractions; one value per finished seed."""
+    """A cell and its finished numbers, as fractions; one value per finished Run (seed)."""
 
     cell: Cell
     status: str
@@ -28,6 +28,7 @@ class Measured:
     counts: tuple[tuple[int, int], ...] = ()
     labels: tuple[str, ...] = ()
     warnings: int = 0
+    finished: tuple[str, ...] = ()
     results: tuple[Mapping[str, Any], ...] = field(default=(), repr=False, compare=False)
 
     @cached_property
@@ -75,8 +76,8 @@ def measure(plan: Plan, cell: Cell, folder: Path) -> Measured:
         return Measured(cell=cell, status="not applicable")
     if cell.unavailable:
         return Measured(cell=cell, status="not available")
-    merged = [read(run, plan.evaluations[run].id, folder) for run in cell.runs]
-    finished = tuple(result for result in merged if result is not None)
+    merged = {run: read(run, plan.evaluations[run].id, folder) for run in cell.runs}
+    finished = tuple(result for result in merged.values() if result is not None)
     return Measured(
         cell=cell,
         status="not run" if not finished else "done" if len(finished) == len(merged) else "partial",
@@ -84,6 +85,7 @@ def measure(plan: Plan, cell: Cell, folder: Path) -> Measured:
         counts=tuple((result[COUNTS[cell.metric]], result["n"]) for result in finished),
         labels=tuple(dict.fromkeys(label(result) for result in finished)),
         warnings=sum(len(result.get("warnings", ())) for result in finished),
+        finished=tuple(run for run, result in merged.items() if result is not None),
         results=finished,
     )
 
