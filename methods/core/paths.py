@@ -11,6 +11,7 @@ FORMATS = ("md", "tex", "csv")
 CLOSED = ("complexity", "smallnet")  # tables that need no Run
 CHECKS = ("diff", "claims")
 PICTURES = ("png", "pdf")
+FRAMES = ("parquet", "csv")
 
 # Names inside the folder of a Run.
 SPEC, HISTORY, MODEL, HANDOVER = "spec.json", "history.jsonl", "model.safetensors", "handover.safetensors"
@@ -80,9 +81,9 @@ def evaluation(run: str = "{run}", evaluation: str = "{evaluation}") -> str:
     return f"{run_folder(run)}/eval/{evaluation}.json"
 
 
-def frame(scale: str = "{scale}") -> str:
-    """All evaluations of a scale as one table of numbers."""
-    return f"{RESULTS}/frames/{scale}.parquet"
+def frame(scale: str = "{scale}", kind: str = "{kind}") -> str:
+    """All measured numbers of a scale as one frame; `kind` is one of FRAMES."""
+    return f"{RESULTS}/frames/{scale}.{kind}"
 
 
 def table(scale: str = "{scale}", table: str = "{table}", kind: str = "{kind}") -> str:

@@ -15,7 +15,7 @@ rule all_tables:
             table=[*PLAN.tables, *paths.CLOSED],
             kind=paths.FORMATS,
         ),
-        paths.frame(PLAN.scale.name),
+        expand(paths.frame(PLAN.scale.name), kind=paths.FRAMES),
 
 
 rule table:
@@ -64,9 +64,11 @@ rule row:
 rule frame:
     input:
         evaluations=evaluations(),
-        code=behind("tables.render"),
+        code=RENDERING,
+        tables=[str(table.path) for table in PLAN.tables.values()],
+        scale=str(PLAN.scale.path),
     output:
-        paths.frame(PLAN.scale.name),
+        expand(paths.frame(PLAN.scale.name), kind=paths.FRAMES),
     log:
         paths.log("frame", PLAN.scale.name),
     localrule: True

@@ -1,4 +1,4 @@
-"""Rule frame: all evaluations as one frame, from the finished evaluations."""
+"""Rule frame: all measured numbers as one frame, from the finished evaluations."""
 
 from workflow.suite.jobs import script
 from workflow.suite.tables import render

@@ -222,7 +222,7 @@ def test_strict_asks_for_the_cells_that_we_do_not_have(call, tmp_path):
 
 @pytest.fixture
 def two(demo, finish, tmp_path):
-    """Two folders with results that differ in one cell, and a frame of the second."""
+    """Two folders with results that differ in one cell, and the files of a frame of the second."""
     for address, hits in {"a1.lbn": 32, "a1.no-lbn": 10, "a01.lbn": 20}.items():
         finish(demo, demo.cells[f"bn_ablation.{address}"].runs[0], n_clean=60, n_robust=hits)
     second = tmp_path / "second"
@@ -230,13 +230,13 @@ def two(demo, finish, tmp_path):
     finish(demo, demo.cells["bn_ablation.a1.lbn"].runs[0], n_clean=60, n_robust=2)
     run = demo.cells["bn_ablation.a01.lbn"].runs[0]
     (second / paths.evaluation(run, demo.evaluations[run].id)).unlink()
-    return finish.folder, second, render.write_frame(demo, second)
+    return finish.folder, second, *render.write_frame(demo, second)
 
 
-@pytest.mark.parametrize("kind", ["folder", "results", "frame"])
+@pytest.mark.parametrize("kind", ["folder", "results", "parquet", "csv"])
 def test_two_sets_of_results(call, two, kind):
-    first, second, frame = two
-    other = {"folder": second, "results": second / "results", "frame": frame}[kind]
+    first, second, parquet, csv = two
+    other = {"folder": second, "results": second / "results", "parquet": parquet, "csv": csv}[kind]
     code, out, _ = call("diff", str(first), str(other), "--table", "bn_ablation")
     assert code == 0
     verdict = {
@@ -248,13 +248,13 @@ def test_two_sets_of_results(call, two, kind):
 
 
 def test_strict_between_two_sets(call, two):
-    first, second, _ = map(str, two)
+    first, second, *_ = map(str, two)
     assert call("diff", first, first, "--table", "bn_ablation", "--strict")[0] == 0
     assert call("diff", first, second, "--table", "bn_ablation", "--strict")[0] == 1
 
 
 def test_two_scales_are_not_comparable(call, two, demo, tmp_path):
-    first, _, _ = two
+    first, *_ = two
     code, out, _ = call("diff", "demo", "lite", "--directory", str(first), "--table", "bn_ablation")
     assert code == 0 and "3 missing" in out
     sets = [result_sets.load(name, demo, folder=first, data_root=tmp_path) for name in ("demo", "demo")]
@@ -268,7 +268,7 @@ def test_two_scales_are_not_comparable(call, two, demo, tmp_path):
         (["diff", "demo"], "diff takes no set of results, or two; it was given 1"),
         (
             ["diff", "demo", "nowhere"],
-            f"'nowhere' is no set of results; allowed: a scale ({', '.join(config.names('scales'))}), a .parquet file or a folder",
+            f"'nowhere' is no set of results; allowed: a scale ({', '.join(config.names('scales'))}), a .parquet or .csv frame",
         ),
         (["diff", "demo", "nowhere.parquet"], "nowhere.parquet: is not a frame of results (there is no such file)"),
         (["partial", "foo"], "no table is called 'foo'"),
@@ -286,8 +286,8 @@ def test_a_frame_of_other_runs_is_refused(call, two, tmp_path):
     frame = pd.read_parquet(two[2])
     strange = tmp_path / "strange.parquet"
     frame.assign(run="at.000000000000").to_parquet(strange)
-    assert "none of its 2 Runs is planned at any scale" in call("diff", str(two[2]), str(strange))[2]
-    frame.assign(run=[frame["run"][0], "at.000000000000"]).to_parquet(strange)
+    assert "none of its 1 Runs is planned at any scale" in call("diff", str(two[2]), str(strange))[2]
+    frame.replace({"run": {frame["run"].iloc[-1]: "at.000000000000"}}).to_parquet(strange)
     assert "1 lines belong to no planned Run" in call("diff", str(two[2]), str(strange))[1]
 
 

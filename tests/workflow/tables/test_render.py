@@ -6,15 +6,14 @@ import io
 import re
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from methods.core import files, sealed
 from methods.core.errors import UserError
 from workflow.suite.planning import config, plan
 from workflow.suite.planning.tables import load_tables
-from workflow.suite.results import frame, measure
-from workflow.suite.tables import inert, latex, markdown, render, sheet
+from workflow.suite.results import measure
+from workflow.suite.tables import inert, latex, markdown, sheet
 
 GOLDEN = """\
 | Method    | CIFAR10 FP                             | CIFAR10 Binary                      |
@@ -125,25 +124,6 @@ def test_a_damaged_evaluation_is_named(small, folder):
     sealed.write(path, {"clean_acc": 0.5})
     with pytest.raises(UserError, match="misses n, n_clean"):
         measure.measure_table(small, "small", folder)
-
-
-def test_frame_keeps_fractions_and_settings(small, folder, tmp_path):
-    numbers = frame.collect(small, folder)
-    assert len(numbers) == 4
-    line = numbers.set_index("run").loc[small.cells["small.ours.binary"].runs[0]]
-    assert (line["robust_acc"], line["n"], line["spec.init.a"]) == (0.375, 64, "0.001")
-    assert frame.collect(small, tmp_path / "empty").empty
-
-
-def test_frame_survives_its_file(small, folder, tmp_path):
-    """Also with settings of several types under one key, and with nothing measured."""
-    back = pd.read_parquet(render.write_frame(small, folder))
-    assert back.set_index("run")["robust_acc"].to_dict() == frame.collect(small, folder).set_index("run")["robust_acc"].to_dict()
-    mixed = dataclasses.replace(small, runs=dict(small.runs))
-    for run, p in zip(back["run"], (0.5, "global", True, None), strict=True):
-        mixed.runs[run] = dataclasses.replace(small.runs[run], spec={**small.runs[run].spec, "p": p})
-    assert {"0.5", "global", "true"} <= set(pd.read_parquet(render.write_frame(mixed, folder))["spec.p"])
-    assert pd.read_parquet(render.write_frame(small, tmp_path / "empty")).empty
 
 
 def test_files_are_replaced_at_once_or_not_at_all(tmp_path, monkeypatch):

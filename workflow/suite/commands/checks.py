@@ -12,7 +12,7 @@ from workflow.suite.planning import config, plan
 def add(command: Add) -> None:
     """The commands of this module."""
     diff = command("diff", _diff, "Our numbers against the paper's; or, given A and B, the results B against the results A.")
-    diff.add_argument("sets", nargs="*", metavar="A B", help="two of: a scale, a .parquet frame, a folder that holds results/")
+    diff.add_argument("sets", nargs="*", metavar="A B", help="two of: a scale, a .parquet or .csv frame, a folder that holds results/")
     diff.add_argument("--table", help="only this table")
     diff.add_argument("--strict", action="store_true", help="exit code 1 unless every number is reproduced")
     versus = command("versus", _versus, "One row against another over the same images; or every row of a table against the best.")

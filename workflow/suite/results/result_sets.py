@@ -1,4 +1,4 @@
-"""Two sets of results side by side: a scale of this folder, another folder with results, or a frame in a Parquet file."""
+"""Two sets of results side by side: a scale of this folder, another folder with results, or the file of a frame."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class ResultSet:
 
 
 def load(text: str, planned: Plan, *, folder: Path, data_root: Path) -> ResultSet:
-    """What a word on the command line means: a scale's name, a .parquet file, or a folder that holds results/ of the planned scale."""
+    """What a word on the command line means: a scale's name, a frame's file, or a folder that holds results/ of the planned scale."""
 
     def at(scale: str) -> Plan:
         return planned if scale == planned.scale.name else plan.load(scale, data_root=data_root)
@@ -32,11 +32,11 @@ def load(text: str, planned: Plan, *, folder: Path, data_root: Path) -> ResultSe
     if text in config.names("scales"):
         return _measured(text, at(text), folder)
     path = Path(text)
-    if path.suffix == ".parquet":
+    if path.suffix.removeprefix(".") in paths.FRAMES:
         return _framed(text, path, at)
     path = path.parent if path.name == paths.RESULTS else path
     if not (path / paths.RESULTS).is_dir():
-        allowed = f"a scale ({', '.join(config.names('scales'))}), a .parquet file or a folder that holds {paths.RESULTS}/"
+        allowed = f"a scale ({', '.join(config.names('scales'))}), a .parquet or .csv frame, or a folder that holds {paths.RESULTS}/"
         raise UserError(f"'{text}' is no set of results; allowed: {allowed}")
     return _measured(text, planned, path)
 
@@ -59,30 +59,20 @@ def _measured(name: str, planned: Plan, folder: Path) -> ResultSet:
 
 def _framed(name: str, path: Path, at: Callable[[str], Plan]) -> ResultSet:
     """A frame says by its Runs which scale it is of."""
-    import pandas as pd
+    from workflow.suite.results import frame  # pandas: slow to import, and only needed here
 
-    needed = ["run", "evaluation", "clean_acc", "robust_acc", "n", "n_clean", "n_robust"]
-    try:
-        lines = pd.read_parquet(path)
-        lines = lines[needed].to_dict("records")
-    except (OSError, ValueError, KeyError) as error:
-        why = "there is no such file" if isinstance(error, FileNotFoundError) else error
-        raise UserError(f"{path}: is not a frame of results ({why}); `snakemake --cores 1 {paths.frame('SCALE')}` makes one") from None
-    by_run = {(line["run"], line["evaluation"]): line for line in lines}
+    needed = ["run", "evaluation", "n", "n_clean", "n_robust"]
+    by_run = {(line["run"], line["evaluation"]): line for line in frame.read(path)[needed].to_dict("records")}
     plans = [at(scale) for scale in config.names("scales")]
     known = [sum((run, chosen.id) in by_run for run, chosen in candidate.evaluations.items()) for candidate in plans]
     if not max(known):
-        raise UserError(f"{path}: none of its {len(lines)} Runs is planned at any scale; it was made by other tables or recipes")
+        raise UserError(f"{path}: none of its {len(by_run)} Runs is planned at any scale; it was made by other tables or recipes")
     planned = plans[known.index(max(known))]
     cells = {address: _from_lines(planned, cell, by_run) for address, cell in planned.cells.items()}
-    return ResultSet(name=name, scale=planned.scale.name, cells=cells, unknown=len(lines) - max(known))
+    return ResultSet(name=name, scale=planned.scale.name, cells=cells, unknown=len(by_run) - max(known))
 
 
 def _from_lines(planned: Plan, cell: Cell, by_run: dict[tuple[str, str], dict]) -> Measured:
     lines = [line for run in cell.runs if (line := by_run.get((run, planned.evaluations[run].id)))]
-    return Measured(
-        cell=cell,
-        status="done" if lines else "not run",
-        values=tuple(line[cell.metric] for line in lines),
-        counts=tuple((int(line[COUNTS[cell.metric]]), int(line["n"])) for line in lines),
-    )
+    counts = tuple((int(line[COUNTS[cell.metric]]), int(line["n"])) for line in lines)
+    return Measured(cell=cell, status="done" if lines else "not run", values=tuple(hits / n for hits, n in counts), counts=counts)

@@ -1,6 +1,5 @@
 """Rendered files of a plan: tables in every format, rows, the frame."""
 
-import io
 from collections.abc import Callable
 from pathlib import Path
 
@@ -37,9 +36,10 @@ def write_row(plan: Plan, table: str, row: str, folder: Path = Path()) -> Path:
     return path
 
 
-def write_frame(plan: Plan, folder: Path = Path()) -> Path:
-    """Collect all finished evaluations of a scale."""
-    path, content = folder / paths.frame(plan.scale.name), io.BytesIO()
-    frame.collect(plan, folder).to_parquet(content, index=False)
-    files.write(path, content.getvalue())
-    return path
+def write_frame(plan: Plan, folder: Path = Path()) -> list[Path]:
+    """Collect all measured numbers of a scale; the files written, one per kind of paths.FRAMES."""
+    contents = frame.contents(frame.collect(plan, folder))
+    written = [folder / paths.frame(plan.scale.name, kind) for kind in paths.FRAMES]
+    for path, kind in zip(written, paths.FRAMES, strict=True):
+        files.write(path, contents[kind])
+    return written
