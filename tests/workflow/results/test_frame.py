@@ -6,8 +6,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from methods.core import paths, sealed
+from methods.core import paths
 from methods.core.errors import UserError
+from tests.workflow.results.recorded import record
 from workflow.suite.planning import plan
 from workflow.suite.planning.config import ROOT
 from workflow.suite.results import frame
@@ -29,23 +30,6 @@ def folder(small, finish):
         finish(small, small.cells[f"small.{address}"].runs[0], n_clean=40, n_robust=hits)
     finish(small, small.cells["small.ref.fp"].runs[1], n_clean=40, n_robust=20)
     return finish.folder
-
-
-def record(plan, run, folder):
-    """All that a training with its phases, and an evaluation, record."""
-    for seconds, item in enumerate(reversed(plan.lineage(run)), 10):
-        manifest = {"report": {"weights": 200, "nonzero": 50}, "bytes": 1234, "epochs": 5, "best_epoch": 3, "validation_robust": 0.5}
-        made = {"provenance": {"engine": "sparse", "wall_seconds": seconds, "files": {}}}
-        path = folder / paths.train_manifest(item.name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        sealed.write(path, manifest | made)
-    chosen = plan.evaluations[run]
-    shard = folder / paths.shard(run, chosen.id, 1, chosen.shards)
-    shard.parent.mkdir(parents=True, exist_ok=True)
-    sealed.write(shard, {"provenance": {"engine": "dense", "files": {}}})
-    path = folder / paths.evaluation(run, chosen.id)
-    after = {"apgd-ce": 24 / 64, "apgd-t": 16 / 64, "fab-t": 16 / 64, "square": 16 / 64}
-    sealed.write(path, sealed.read(path) | {"after": after, "seconds": 7.5, "trust": {"state": "warn"}})
 
 
 def line_of(numbers, address, seed=1):

@@ -1,4 +1,4 @@
-"""One cell, row or Run in full, as text."""
+"""One cell, row or Run in full, as text: its results first."""
 
 import json
 import re
@@ -7,7 +7,7 @@ from pathlib import Path
 from methods.core import paths
 from methods.core.errors import UserError
 from workflow.suite.planning.plan import Cell, Plan, Run
-from workflow.suite.results import made, standing
+from workflow.suite.results import made, scorecard, standing
 from workflow.suite.results.measure import measure
 from workflow.suite.tables import caption
 
@@ -15,7 +15,7 @@ from workflow.suite.tables import caption
 def show(plan: Plan, what: str, folder: Path) -> str:
     """The description of table.row.column, table.row, or a Run given by its id, the start of it, or its folder name."""
     if re.fullmatch(r"[0-9a-f]{4,12}", what) or what in plan.runs:
-        return _run(plan, _find(plan, what), folder)
+        return _run(plan, find(plan, what), folder)
     table, _, rest = what.partition(".")
     row, _, column = rest.partition(".")
     cells = plan.cells_of(table, row or None)
@@ -25,16 +25,23 @@ def show(plan: Plan, what: str, folder: Path) -> str:
             allowed = ", ".join(c.id for c in plan.table(table).columns)
             raise UserError(f"workflow/config/tables/{table}.yaml: no column is called '{column}'; allowed: {allowed}")
         runs = [_run(plan, plan.runs[run], folder) for run in cells[0].runs]
-        return "\n\n".join([_cell(plan, cells[0], folder), *runs])
-    return "\n".join(_cell(plan, cell, folder) for cell in cells)
+        return "\n\n".join([*_results(plan, cells, folder), _cell(plan, cells[0], folder), *runs])
+    return "\n\n".join([*_results(plan, cells, folder), "\n".join(_cell(plan, cell, folder) for cell in cells)])
 
 
-def _find(plan: Plan, what: str) -> Run:
-    found = [run for run in plan.runs.values() if run.name == what or run.id.startswith(what)]
-    if len(found) != 1:
-        count = "no Run" if not found else f"{len(found)} Runs"
+def find(plan: Plan, what: str) -> Run:
+    """A Run by its id, the start of it, or its folder name."""
+    runs = [run for run in plan.runs.values() if run.name == what or run.id.startswith(what)]
+    if len(runs) != 1:
+        count = "no Run" if not runs else f"{len(runs)} Runs"
         raise UserError(f"{count} of scale '{plan.scale.name}' match '{what}'; `python -m workflow.suite plan` lists all ids")
-    return found[0]
+    return runs[0]
+
+
+def _results(plan: Plan, cells: list[Cell], folder: Path) -> list[str]:
+    """A block with the numbers of these cells, where there are any."""
+    text = scorecard.of_cells(plan, cells, folder)
+    return [text] if text else []
 
 
 def _cell(plan: Plan, cell: Cell, folder: Path) -> str:
@@ -53,7 +60,9 @@ def _run(plan: Plan, run: Run, folder: Path) -> str:
     used = [cell.address for cell in plan.cells.values() if run.name in cell.runs]
     used += [f"{child.name} (starts from it)" for child in plan.runs.values() if child.parent == run.name]
     now = standing.of_run(plan, run.name, folder)
-    lines = [f"run {run.id}: {now.stage}{f' ({now.note})' if now.note else ''}", f"  folder: {paths.run_folder(run.name)}"]
+    lines = [f"run {run.id}: {now.stage}{f' ({now.note})' if now.note else ''}"]
+    lines += [f"  {line}" for line in scorecard.of_run(plan, run, folder)]
+    lines.append(f"  folder: {paths.run_folder(run.name)}")
     lines += [f"  parent: {parent.name}" for parent in plan.lineage(run.name)[1:2]]
     if run.name in plan.evaluations:
         chosen = plan.evaluations[run.name]
