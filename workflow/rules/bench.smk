@@ -5,7 +5,14 @@ rule bench:
     input:
         [
             paths.bench(part)
-            for part in ("train", "evaluate", "precision", "loader", "sparse")
+            for part in (
+                "train",
+                "evaluate",
+                "precision",
+                "loader",
+                "sparse",
+                "attack",
+            )
         ],
 
 
@@ -15,7 +22,7 @@ rule bench_part:
     log:
         paths.log("bench", "{part}"),
     wildcard_constraints:
-        part="train|evaluate|precision|loader|sparse",
+        part="train|evaluate|precision|loader|sparse|attack",
     conda:
         ENVIRONMENT
     # Everything at once would measure the neighbours.

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from methods.bench.train import batch, largest_deviation, steps
+from methods.bench.steps import batch, steps
+from methods.bench.train import largest_deviation
 
 
 @pytest.mark.parametrize(("arch", "width"), [("rn18", 0.125), ("rn34", 0.0625), ("rn50", 0.125)])
