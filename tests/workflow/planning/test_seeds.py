@@ -89,3 +89,32 @@ def test_a_table_says_its_seeds(seeded):
     assert seeds_line(seeded(), "small") == "1234"
     assert seeds_line(seeded(seeds=(1, 2)), "small") == "1, 2"
     assert seeds_line(seeded(row=[1, 2, 3]), "small") == "1234 (in some rows 1, 2, 3)"
+
+
+def test_a_scale_has_other_seeds_for_some_cells(repository):
+    """By what their table says of them; the last condition that holds; a list on the command line takes the place of all."""
+    path = repository / "workflow" / "config" / "scales" / "demo.yaml"
+    pairs = "[[{method: binary_subnet}, [1, 2]], [{method: binary_subnet, precision: binary}, [1, 2, 3]], [{method: rst}, [9]]]"
+    path.write_text(path.read_text() + f"\nseeds_when: {pairs}\n")
+    planned = plan.load("demo", data_root=repository, root=repository)
+    assert seeds_of(planned, "small.ours.binary") == (1, 2, 3)
+    assert seeds_of(planned, "small.other.binary") == (1234,)
+    planned = plan.load("demo", data_root=repository, root=repository, seeds=(7,))
+    assert seeds_of(planned, "small.ours.binary") == (7,)
+
+
+def test_conditions_of_seeds_are_checked(repository):
+    path = repository / "workflow" / "config" / "scales" / "demo.yaml"
+    path.write_text(path.read_text() + "\nseeds_when: [[{methd: rst}, [9]]]\n")
+    with pytest.raises(UserError, match=r"demo.yaml: seeds_when\[0\]: unknown key 'methd'"):
+        plan.load("demo", data_root=repository, root=repository)
+
+
+def test_a_table_of_one_scale(repository):
+    path = repository / "workflow" / "config" / "tables" / "small.yaml"
+    path.write_text(path.read_text().replace("metric:", "scales: [paper]\nmetric:", 1))
+    assert "small" not in plan.load("demo", data_root=repository, root=repository).tables
+    assert "small" in plan.load("paper", data_root=repository, root=repository).tables
+    path.write_text(path.read_text().replace("scales: [paper]", "scales: [huge]", 1))
+    with pytest.raises(UserError, match=r"small.yaml: scales: no scale is called 'huge'; allowed: demo"):
+        plan.load("demo", data_root=repository, root=repository)

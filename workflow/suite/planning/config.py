@@ -33,7 +33,8 @@ class Suite:
 @dataclass(frozen=True, kw_only=True)
 class Scale:
     """A rewriting of the paper's Runs to a budget; `rewrite` comes before the conditional `when`; `warm` starts jobs from
-    one process that has torch loaded, which pays where a job takes seconds. Of a scale that is not `comparable`, `orderings` says that
+    one process that has torch loaded, which pays where a job takes seconds; cells of which their table says what a condition of
+    `seeds_when` asks have the seeds there, the last that holds. Of a scale that is not `comparable`, `orderings` says that
     which of two numbers is higher may be looked at all the same."""
 
     name: str
@@ -48,6 +49,7 @@ class Scale:
     evaluate: Mapping[str, Any]
     rewrite: Mapping[str, Any] = field(default_factory=dict)
     when: tuple[tuple[Condition, Mapping[str, Any]], ...] = ()
+    seeds_when: tuple[tuple[Condition, tuple[int, ...]], ...] = ()
 
 
 def load_suite(values: Mapping[str, Any] | None = None) -> Suite:
@@ -89,6 +91,7 @@ def load_scale(name: str, folder: Path = CONFIG) -> Scale:
         evaluate=values["evaluate"],
         rewrite=values.get("rewrite", {}),
         when=tuple((condition, change) for condition, change in values.get("when", ())),
+        seeds_when=tuple((condition, tuple(seeds)) for condition, seeds in values.get("seeds_when", ())),
     )
     _check_scale(scale)
     return scale
@@ -131,7 +134,7 @@ def _check_scale(scale: Scale) -> None:
         for key, value in change.items():
             if not isinstance(value, Mapping):
                 check_value(key, value, source=source, at=at)
-    for kind, pairs in (("when", scale.when), ("evaluate.when", scale.evaluate.get("when", ()))):
+    for kind, pairs in (("when", scale.when), ("seeds_when", scale.seeds_when), ("evaluate.when", scale.evaluate.get("when", ()))):
         for number, (condition, _) in enumerate(pairs):
             check_condition(condition, source=source, at=f"{kind}[{number}]")
     base = {key: value for key, value in scale.evaluate.items() if key not in ("when", "shards")}

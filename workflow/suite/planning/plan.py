@@ -110,8 +110,9 @@ def load(scale: str, *, data_root: Path, root: Path = config.ROOT, seeds: tuple[
     folder = root / "workflow" / "config"
     chosen = config.load_scale(scale, folder)
     if seeds:
-        chosen = replace(chosen, seeds=seeds)
-    return build(load_tables(folder), recipes.load_all(root), chosen, data_root=data_root)
+        chosen = replace(chosen, seeds=seeds, seeds_when=())
+    tables = {name: table for name, table in load_tables(folder).items() if table.scales is None or scale in table.scales}
+    return build(tables, recipes.load_all(root), chosen, data_root=data_root)
 
 
 def build(tables: Mapping[str, Table], methods: Mapping[str, Recipe], scale: Scale, *, data_root: Path) -> Plan:
@@ -196,12 +197,19 @@ class _Planner:
             if matches(condition, keys):
                 return replace(cell, not_applicable=why)
         where = f"workflow/config/tables/{table.path.name}: row '{row.id}', column '{column.id}'"
-        seeds = row.seeds or table.seeds or self.scale.seeds
+        seeds = row.seeds or table.seeds or self._seeds(keys)
         try:
             recipe = self._recipe(keys, where)
             return replace(cell, runs=tuple(self._run(recipe, keys, seed, where).name for seed in seeds))
         except resolve.Unavailable as reason:
             return replace(cell, unavailable=str(reason))
+
+    def _seeds(self, keys: Spec) -> tuple[int, ...]:
+        """The scale's seeds of a cell of which the table says this."""
+        chosen = self.scale.seeds
+        for condition, seeds in self.scale.seeds_when:
+            chosen = seeds if matches(condition, keys) else chosen
+        return chosen
 
     def _recipe(self, keys: Spec, where: str) -> Recipe:
         for key in ("method", "dataset"):

@@ -52,7 +52,8 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """A results table, in its order of rows and columns; the paper's have a number; seeds of its own, if any, come before the scale's."""
+    """A results table, in its order of rows and columns; the paper's have a number; seeds of its own, if any, come before the scale's.
+    It exists at these `scales`, or at all."""
 
     name: str
     path: Path
@@ -66,6 +67,7 @@ class Table:
     rows: tuple[Row, ...]
     number: int | None = None
     seeds: tuple[int, ...] | None = None
+    scales: tuple[str, ...] | None = None
 
     @cached_property
     def by_id(self) -> dict[str, Row]:
@@ -99,7 +101,9 @@ def load_table(name: str, folder: Path = CONFIG) -> Table:
         rows=tuple(_row(row, len(values["columns"]), source) for row in values["rows"]),
         number=values.get("number"),
         seeds=_seeds(values),
+        scales=tuple(values["scales"]) if "scales" in values else None,
     )
+    _check_scales(table, folder)
     _check_shape(table)
     _check_parts(table)
     return table
@@ -140,6 +144,12 @@ def _reported(cell: Any) -> Reported:
         return Reported(shared=cell == "shared")
     value, mark = cell if isinstance(cell, list) else (cell, None)
     return Reported(value=float(value), mark=mark)
+
+
+def _check_scales(table: Table, folder: Path) -> None:
+    for scale in table.scales or ():
+        if scale not in (allowed := config.names("scales", folder)):
+            raise UserError(f"{shown(table.path)}: scales: no scale is called '{scale}'; allowed: {', '.join(allowed)}")
 
 
 def _check_shape(table: Table) -> None:
