@@ -8,7 +8,7 @@ export PATH := $(BIN):$(PATH)
 .PHONY: demo test mutants lint clean
 
 demo: $(VENV)/ready
-	python -m snakemake --cores $(CORES) demo # this way it finds the calm console, which lies in this folder
+	snakemake --cores $(CORES) demo
 	@echo
 	@echo "The report: reports/demo/bn_ablation.md, reports/demo/main_ablation.md, reports/demo/mask_dist.png, reports/demo/kernel_histogram.png"
 	@echo "Everything: . $(VENV)/bin/activate && snakemake --cores $(CORES), then open reports/demo/index.html"
@@ -25,15 +25,16 @@ lint: $(VENV)/ready
 	ruff format --check .
 	mypy
 	lint-imports
-	snakefmt --check Snakefile workflow
+	snakefmt --check workflow
 	snakemake --lint
 
 # python3 is accepted where the interpreter has no versioned name; the suite needs 3.11.
-$(VENV)/ready: requirements.txt
+$(VENV)/ready: requirements.txt pyproject.toml
 	$$(command -v $(PYTHON) || command -v python3) -m venv $(VENV) || { echo "error: no venv module; apt install python3.11-venv"; exit 1; }
 	$(BIN)/python -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if v == (3, 11) else f"error: Python 3.11 is needed, this is {v[0]}.{v[1]}; set PYTHON=...")'
 	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@
 
 clean:
-	rm -rf $(VENV) .snakemake results/runs results/data results/frames results/bench reports/demo logs
+	rm -rf $(VENV) build *.egg-info .snakemake results/runs results/data results/frames results/bench reports/demo logs

@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+THIS = "methods/core/revision.py"
 
 
 def git(*words: str, root: Path = ROOT) -> str | None:
@@ -18,13 +19,13 @@ def git(*words: str, root: Path = ROOT) -> str | None:
 
 
 def head(root: Path = ROOT) -> str | None:
-    """The commit that is checked out."""
-    return git("rev-parse", "HEAD", root=root)
+    """The commit that is checked out; None of an installed copy."""
+    return git("rev-parse", "HEAD", root=root) if _versioned(root) else None
 
 
 def dirty(root: Path = ROOT) -> bool | None:
     """Whether tracked files differ from that commit; None where nobody can tell."""
-    status = git("status", "--porcelain", "--untracked-files=no", root=root)
+    status = git("status", "--porcelain", "--untracked-files=no", root=root) if _versioned(root) else None
     return None if status is None else bool(status)
 
 
@@ -34,3 +35,8 @@ def made_by(root: Path = ROOT) -> str:
     if commit is None:
         return "Rendered by an unversioned copy."
     return f"Rendered by {commit[:12]}{' with local changes' if dirty(root) else ''}."
+
+
+def _versioned(root: Path) -> bool:
+    """Whether git minds this code: it does not mind what is installed below somebody's checkout (in a .venv of it, say)."""
+    return git("ls-files", "--error-unmatch", THIS, root=root) is not None

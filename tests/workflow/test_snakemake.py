@@ -11,13 +11,15 @@ from methods.core import paths
 from workflow.suite.planning import plan
 from workflow.suite.planning.config import ROOT
 
+SNAKEFILE = ROOT / "workflow" / "Snakefile"
+
 
 @pytest.fixture
 def snakemake(tmp_path):
     """snakemake(words...) runs in an empty working directory; returns (exit code, all output)."""
 
     def run(*words):
-        command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), "--directory", str(tmp_path), "--cores", "2"]
+        command = [sys.executable, "-m", "snakemake", "--snakefile", str(SNAKEFILE), "--directory", str(tmp_path), "--cores", "2"]
         done = subprocess.run([*command, *words], cwd=ROOT, capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
         return done.returncode, done.stdout + done.stderr
 
@@ -108,7 +110,7 @@ def test_wrong_input_is_a_clear_message(snakemake, words, message):
 def test_lint_and_format_are_clean():
     lint = subprocess.run([sys.executable, "-m", "snakemake", "--lint"], cwd=ROOT, capture_output=True, text=True)
     assert lint.returncode == 0, lint.stderr
-    files = [ROOT / "Snakefile", *(ROOT / "workflow" / "rules").glob("*.smk")]
+    files = [SNAKEFILE, *(ROOT / "workflow" / "rules").glob("*.smk")]
     style = subprocess.run([sys.executable, "-m", "snakefmt", "--check", *map(str, files)], capture_output=True, text=True)
     assert style.returncode == 0, style.stderr
 

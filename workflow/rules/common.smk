@@ -7,7 +7,8 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 
-sys.path.insert(0, workflow.basedir)
+ROOT = Path(workflow.basedir).parent.resolve()
+sys.path.insert(0, str(ROOT))
 
 from methods.core import fingerprint, imports, method_files, paths
 from methods.core.errors import UserError
@@ -17,7 +18,8 @@ from workflow.suite.planning import config as settings
 from workflow.suite.planning import plan
 from workflow.suite.figures import catalogue
 
-ENVIRONMENT = f"{workflow.basedir}/environment.yml"
+# Of a clone; an installed copy has none, and has itself been installed with all that it needs.
+ENVIRONMENT = next(map(str, ROOT.glob("environment.yml")), None)
 
 
 def clear(function, *arguments, **keywords):
@@ -27,6 +29,13 @@ def clear(function, *arguments, **keywords):
     except UserError as error:
         raise WorkflowError(str(error)) from None
 
+
+# A logger plugin may have loaded the suite before this line: that of another place than this Snakefile's, if that is the installed one.
+if settings.ROOT != ROOT:
+    raise WorkflowError(
+        f"this Snakefile is of {ROOT}, but the suite of {settings.ROOT} is installed;"
+        " `pip install --no-deps -e .` in the former, or use the Snakefile of the latter (`suite snakefile`)"
+    )
 
 SUITE = clear(settings.load_suite, config)
 PLAN = clear(plan.load, SUITE.scale, data_root=SUITE.data_root, seeds=SUITE.seeds)
@@ -41,7 +50,7 @@ os.environ.update(
     environment.of_jobs(
         SUITE,
         PLAN.scale,
-        root=Path(workflow.basedir),
+        root=ROOT,
         python=Path(sys.executable),
         present=os.environ,
     )

@@ -1,4 +1,4 @@
-"""Command line of the suite: `python -m workflow.suite COMMAND`; `--help` lists the commands, which stand in workflow/suite/commands/."""
+"""Command line of the suite: `suite COMMAND`, or `python -m workflow.suite COMMAND`; `--help` lists them (workflow/suite/commands/)."""
 
 import argparse
 import sys
@@ -31,7 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m workflow.suite", description="What is planned, what is done, and where it lies.")
+    parser = argparse.ArgumentParser(prog=_prog(), description="What is planned, what is done, and where it lies.")
     shared = argparse.ArgumentParser(add_help=False)
     shared.add_argument("--scale", help=f"one of: {', '.join(config.names('scales'))} (default: that of suite.yaml)")
     shared.add_argument("--data-root", help="where full datasets lie (default: that of suite.yaml)")
@@ -47,6 +47,11 @@ def _parser() -> argparse.ArgumentParser:
     for kind in KINDS:
         kind.add(add)
     return parser
+
+
+def _prog() -> str:
+    """How it was called: by the installed command, or as a module."""
+    return "suite" if Path(sys.argv[0]).stem == "suite" else "python -m workflow.suite"
 
 
 def _seeds(text: str) -> tuple[int, ...]:
