@@ -106,3 +106,27 @@ def test_wrong_input_is_one_line_and_exit_code_2(call, tmp_path, words, message)
     assert code == 2 and out == ""
     assert err.startswith("error: ") and message in err and err.count("\n") == 1
     assert not (tmp_path / "work").exists()
+
+
+def test_partial_prints_what_is_finished(call, demo, finish):
+    finish(demo, demo.cells["bn_ablation.a1.lbn"].runs[0], n_clean=32, n_robust=16)
+    code, out, _ = call("partial", "bn_ablation")
+    assert code == 0
+    assert "**25.00** [16.01, 36.82] / 44.41" in out
+    assert "· / 31.04" in out
+    assert not (finish.folder / "reports").exists()
+
+
+def test_partial_writes_every_format(call, finish):
+    code, out, _ = call("partial", "bn_ablation", "--write")
+    written = [finish.folder / paths.partial("demo", "bn_ablation", kind) for kind in paths.FORMATS]
+    assert code == 0
+    assert out.split() == list(map(str, written))
+    assert all(path.is_file() for path in written)
+
+
+def test_claims_command(call):
+    code, out, _ = call("claims")
+    assert code == 0
+    assert out.count("\n| C") == 100
+    assert "The paper's own numbers: 52 TRUE, 36 FALSE" in out

@@ -55,10 +55,10 @@ def _prog() -> str:
 
 
 def _seeds(text: str) -> tuple[int, ...]:
-    words = text.strip("[]").split(",")
-    if len(set(words)) < len(words) or not all(word.isascii() and word.isdecimal() for word in words):
-        raise argparse.ArgumentTypeError(f"'{text}' is not a list of different seeds such as 1,2,3")
-    return tuple(map(int, words))
+    try:
+        return config.seeds_of(text)
+    except UserError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 if __name__ == "__main__":

@@ -1,6 +1,10 @@
 """What trainings and evaluations record of themselves, with numbers that can be followed by hand."""
 
 from methods.core import paths, sealed
+from methods.core.fingerprint import file_digest
+from workflow.suite.planning import config
+
+N = 10000
 
 
 def record(plan, run, folder):
@@ -18,3 +22,17 @@ def record(plan, run, folder):
     path = folder / paths.evaluation(run, chosen.id)
     after = {"apgd-ce": 24 / 64, "apgd-t": 16 / 64, "fab-t": 16 / 64, "square": 16 / 64}
     sealed.write(path, sealed.read(path) | {"after": after, "seconds": 7.5, "trust": {"state": "warn"}})
+
+
+CURRENT = {"methods/pruning/masks.py": file_digest(config.ROOT / "methods" / "pruning" / "masks.py")}
+
+
+def record_code(folder, planned, run, files):
+    """Training and evaluation records of a Run and its ancestors, made by code that is `files`."""
+    chosen = planned.evaluations[run]
+    names = [paths.train_manifest(item.name) for item in planned.lineage(run)]
+    names += [paths.shard(run, chosen.id, k, chosen.shards) for k in range(1, chosen.shards + 1)]
+    for name in names:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        sealed.write(path, {"provenance": {"files": files}})

@@ -7,13 +7,20 @@ from methods.core.errors import UserError
 from methods.core.revision import made_by
 from workflow.suite.commands.command import Add
 from workflow.suite.planning import config, plan
+from workflow.suite.results.compare import VERDICTS
 
 
 def add(command: Add) -> None:
     """The commands of this module."""
     diff = command("diff", _diff, "Our numbers against the paper's; or, given A and B, the results B against the results A.")
-    diff.add_argument("sets", nargs="*", metavar="A B", help="two of: a scale, a .parquet or .csv frame, a folder that holds results/")
+    diff.add_argument(
+        "sets",
+        nargs="*",
+        metavar="A B",
+        help="two of: a scale (with seeds of its own: lite:1,2), a .parquet or .csv frame, a folder with results/",
+    )
     diff.add_argument("--table", help="only this table")
+    diff.add_argument("--only", type=_verdicts, default=(), metavar="lower,higher", help=f"only these of: {', '.join(VERDICTS)}")
     diff.add_argument("--strict", action="store_true", help="exit code 1 unless every number is reproduced")
     versus = command("versus", _versus, "One row against another over the same images; or every row of a table against the best.")
     versus.add_argument("rows", nargs="+", metavar="ROW", help="two rows (TABLE.ROW TABLE.ROW), or one table")
@@ -35,11 +42,19 @@ def _diff(planned: plan.Plan, options: argparse.Namespace) -> tuple[str, int]:
         root = Path(options.data_root) if options.data_root else config.load_suite().data_root
         first, second = (result_sets.load(text, planned, folder=options.directory, data_root=root) for text in options.sets)
         differences = result_sets.diff(first, second, table)
-        text = diff_text.of_sets(first, second, differences)
+        text = diff_text.of_sets(first, second, differences, only=options.only)
     else:
         differences = compare.compare(planned, options.directory, table)
-        text = diff_text.of_plan(planned, differences, made_by=made_by())
+        text = diff_text.of_plan(planned, differences, only=options.only, made_by=made_by())
     return text, int(options.strict and not compare.reproduced(differences))
+
+
+def _verdicts(text: str) -> tuple[str, ...]:
+    """Verdicts in their order; a dash may stand for the space in a name."""
+    words = {word.strip().replace("-", " ") for word in text.split(",")}
+    if unknown := words - set(VERDICTS):
+        raise argparse.ArgumentTypeError(f"'{', '.join(sorted(unknown))}' is no verdict; allowed: {', '.join(VERDICTS)}")
+    return tuple(verdict for verdict in VERDICTS if verdict in words)
 
 
 def _versus(planned: plan.Plan, options: argparse.Namespace) -> str:

@@ -68,6 +68,14 @@ def load_suite(values: Mapping[str, Any] | None = None) -> Suite:
     return Suite(**{**given, "data_root": Path(given["data_root"]), "seeds": seeds})
 
 
+def seeds_of(text: str) -> tuple[int, ...]:
+    """The seeds of a word on a command line: 1,2,3."""
+    words = text.strip("[]").split(",")
+    if len(set(words)) < len(words) or not all(word.isascii() and word.isdecimal() for word in words):
+        raise UserError(f"'{text}' is not a list of different seeds such as 1,2,3")
+    return tuple(map(int, words))
+
+
 def names(kind: str, folder: Path = CONFIG) -> list[str]:
     """The names of all `scales` or `tables`."""
     return sorted(path.stem for path in (folder / kind).glob("*.yaml"))

@@ -98,7 +98,7 @@ def against(ours: float, bounds: Sequence[float], reference: float) -> str:
     return "lower" if ours < reference else "higher"
 
 
-def between(first: Measured, second: Measured, *, alike: bool, why: str = "") -> Difference:
+def between(first: Measured, second: Measured, *, alike: bool, names: tuple[str, str], why: str = "") -> Difference:
     """The second set's number against the first's: reproduced where the difference is not significant, image by image where both are of
     the same images (McNemar, or Student's t with several seeds), else by Newcombe's interval."""
     from workflow.suite.results import versus  # numpy and scipy: slow to import, and only needed here
@@ -110,7 +110,7 @@ def between(first: Measured, second: Measured, *, alike: bool, why: str = "") ->
         low, high = pair.interval
         same = pair.p >= 0.05 if pair.paired else low <= 0 <= high
         verdict = "reproduced" if same else "lower" if two < one else "higher"
-    reason = {"missing": f"no number in the {'first' if one is None else 'second'} set", "not comparable": why}.get(verdict, "")
+    reason = {"missing": f"no number in {names[0] if one is None else names[1]}", "not comparable": why}.get(verdict, "")
     return Difference(
         address=first.cell.address,
         verdict=verdict,

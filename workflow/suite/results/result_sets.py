@@ -1,5 +1,6 @@
 """Two sets of results side by side: a scale of this folder, another folder with results, or the file of a frame."""
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,23 +23,44 @@ class ResultSet:
     cells: dict[str, Measured]
     unknown: int = 0
 
+    @property
+    def empty(self) -> bool:
+        return all(item.value is None for item in self.cells.values())
+
 
 def load(text: str, planned: Plan, *, folder: Path, data_root: Path) -> ResultSet:
-    """What a word on the command line means: a scale's name, a frame's file, or a folder that holds results/ of the planned scale."""
+    """What a word on the command line means: a scale's name (SCALE:SEEDS for seeds of its own), a frame's file, or a folder that holds
+    results/ of the planned scale. A folder or a frame is read with the seeds that it has."""
 
-    def at(scale: str) -> Plan:
-        return planned if scale == planned.scale.name else plan.load(scale, data_root=data_root)
+    def at(scale: str, seeds: tuple[int, ...] | None = None) -> Plan:
+        same = scale == planned.scale.name and seeds in (None, planned.scale.seeds)
+        return planned if same else plan.load(scale, data_root=data_root, seeds=seeds)
 
-    if text in config.names("scales"):
-        return _measured(text, at(text), folder)
+    name, colon, seeds = text.partition(":")
+    if name in config.names("scales"):
+        return _measured(text, at(name, config.seeds_of(seeds) if colon else None), folder)
     path = Path(text)
     if path.suffix.removeprefix(".") in paths.FRAMES:
         return _framed(text, path, at)
     path = path.parent if path.name == paths.RESULTS else path
     if not (path / paths.RESULTS).is_dir():
-        allowed = f"a scale ({', '.join(config.names('scales'))}), a .parquet or .csv frame, or a folder that holds {paths.RESULTS}/"
+        scales = ", ".join(config.names("scales"))
+        allowed = (
+            f"a scale ({scales}; with seeds, {planned.scale.name}:1,2), a .parquet or .csv frame, or a folder that holds {paths.RESULTS}/"
+        )
         raise UserError(f"'{text}' is no set of results; allowed: {allowed}")
-    return _measured(text, planned, path)
+    return _measured(text, at(planned.scale.name, _seeds_in(path)), path)
+
+
+def _seeds_in(folder: Path) -> tuple[int, ...] | None:
+    """The seeds of the Runs in a folder; none where there is no Run."""
+    seeds = set()
+    for path in folder.glob(paths.spec("*")):
+        try:
+            seeds.add(int(json.loads(path.read_text(encoding="utf-8"))["seed"]))
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise UserError(f"{path}: is not the spec of a Run ({error!r}); train it again, or delete its folder") from None
+    return tuple(sorted(seeds)) or None
 
 
 def diff(first: ResultSet, second: ResultSet, table: str | None = None) -> list[Difference]:
@@ -48,7 +70,9 @@ def diff(first: ResultSet, second: ResultSet, table: str | None = None) -> list[
         two = second.cells[address]
         if (one.value is None and two.value is None) or table not in (None, one.cell.table):
             continue
-        differences.append(compare.between(one, two, alike=alike, why=f"scales {first.scale} and {second.scale}"))
+        differences.append(
+            compare.between(one, two, alike=alike, names=(first.name, second.name), why=f"scales {first.scale} and {second.scale}")
+        )
     return differences
 
 
@@ -57,19 +81,21 @@ def _measured(name: str, planned: Plan, folder: Path) -> ResultSet:
     return ResultSet(name=name, scale=planned.scale.name, cells=cells)
 
 
-def _framed(name: str, path: Path, at: Callable[[str], Plan]) -> ResultSet:
-    """A frame says by its Runs which scale it is of."""
+def _framed(name: str, path: Path, at: Callable[..., Plan]) -> ResultSet:
+    """A frame says itself of which scale and seeds it is."""
     from workflow.suite.results import frame  # pandas: slow to import, and only needed here
 
-    needed = ["run", "evaluation", "n", "n_clean", "n_robust"]
-    by_run = {(line["run"], line["evaluation"]): line for line in frame.read(path)[needed].to_dict("records")}
-    plans = [at(scale) for scale in config.names("scales")]
-    known = [sum((run, chosen.id) in by_run for run, chosen in candidate.evaluations.items()) for candidate in plans]
-    if not max(known):
-        raise UserError(f"{path}: none of its {len(by_run)} Runs is planned at any scale; it was made by other tables or recipes")
-    planned = plans[known.index(max(known))]
+    lines = frame.read(path)
+    scales, seeds = sorted(lines["scale"].unique()), tuple(sorted(map(int, lines["seed"].unique())))
+    if len(scales) != 1:
+        raise UserError(f"{path}: is of {'no scale' if not scales else 'several scales: ' + ', '.join(scales)}; give the frame of one")
+    planned = at(scales[0], seeds)
+    by_run = {(line["run"], line["evaluation"]): line for line in lines.to_dict("records")}
+    known = sum((run, chosen.id) in by_run for run, chosen in planned.evaluations.items())
+    if not known:
+        raise UserError(f"{path}: none of its {len(by_run)} Runs is planned at scale {scales[0]}; it was made by other tables or recipes")
     cells = {address: _from_lines(planned, cell, by_run) for address, cell in planned.cells.items()}
-    return ResultSet(name=name, scale=planned.scale.name, cells=cells, unknown=len(by_run) - max(known))
+    return ResultSet(name=name, scale=planned.scale.name, cells=cells, unknown=len(by_run) - known)
 
 
 def _from_lines(planned: Plan, cell: Cell, by_run: dict[tuple[str, str], dict]) -> Measured:
