@@ -18,7 +18,7 @@ from workflow.suite.figures import catalogue, curves, mask_plots, needs, ratio_m
 from workflow.suite.jobs import damage
 from workflow.suite.planning import plan
 from workflow.suite.planning.config import ROOT
-from workflow.suite.results import masks, size
+from workflow.suite.results import history, masks, size
 from workflow.suite.results.size import Layer
 
 MASK_FIGURES = ("mask_dist", "kernel_histogram", "mask_alignment", "mask_full")
@@ -245,8 +245,8 @@ def test_full_mask_colours_unread_inputs(demo, folder):
 def test_curves_show_the_history(demo, folder):
     figure = drawn(curves.draw, demo, folder).figure
     for axes, (run,) in zip(figure.axes, needs.curve_runs(demo).values(), strict=True):
-        history = curves.read_history(run, folder)
-        assert [list(line.get_ydata()) for line in axes.lines] == [[record[key] for record in history] for key, *_ in curves.LINES]
+        records = history.read(run, folder)
+        assert [list(line.get_ydata()) for line in axes.lines] == [[record[key] for record in records] for key, *_ in curves.LINES]
     titles = [axes.get_title(loc="left") for axes in figure.axes]
     assert titles[0] == "(a) r = 0.99, p = 0.1" and titles[7] == "(h) r = 0.5, p = 1.0"
 
@@ -259,10 +259,10 @@ def test_a_damaged_history_is_named(demo, folder, tmp_path):
         path.write_text(content)
         sealed.write(tmp_path / paths.train_manifest(run), {"history_sha256": sealed.file_hash(path)})
         with pytest.raises(UserError, match=f"history.jsonl: .*{message}.*train this Run again"):
-            curves.read_history(run, tmp_path)
+            history.read(run, tmp_path)
     path.write_text('{"epoch": 1}')
     with pytest.raises(UserError, match="history.jsonl: is damaged, or not the file that train.json describes"):
-        curves.read_history(run, tmp_path)
+        history.read(run, tmp_path)
 
 
 def test_a_damaged_model_is_named_and_made_again(demo, folder, tmp_path):

@@ -1,18 +1,23 @@
-"""Commands that render what is finished: show, render, figures, page, partial."""
+"""Commands that render what is finished: show, curve, render, figures, page, partial."""
 
 import argparse
+from pathlib import Path
 
-from methods.core import paths
+from methods.core import files, paths
 from methods.core.errors import UserError
 from workflow.suite.commands.command import Add
 from workflow.suite.planning import plan
-from workflow.suite.results.show import show
+from workflow.suite.results.show import runs_of, show
+from workflow.suite.tables import caption
 
 
 def add(command: Add) -> None:
     """The commands of this module."""
     about = command("show", _show, "A cell, a row or a Run in full.")
     about.add_argument("what", help="table.row.column, table.row, table, or a Run's id (or the start of it)")
+    curve = command("curve", _curve, "The learning curve of a Run with the phases before it, as text or as a picture.")
+    curve.add_argument("what", help="a Run's id (or the start of it), its folder's name, or table.row.column for all seeds of a cell")
+    curve.add_argument("--out", type=Path, metavar="FILE.png", help=f"also draw it; one of: {', '.join(paths.PICTURES)}")
     render = command("render", _render, "Render tables from whatever is finished, without running anything.")
     render.add_argument("--table", help="only this table")
     figures = command("figures", _figures, "Draw figures from whatever is finished, without running anything.")
@@ -25,6 +30,23 @@ def add(command: Add) -> None:
 
 def _show(planned: plan.Plan, options: argparse.Namespace) -> str:
     return show(planned, options.what, options.directory)
+
+
+def _curve(planned: plan.Plan, options: argparse.Namespace) -> str:
+    from workflow.suite.results import curve_text, history
+
+    courses = [history.of_run(planned, run.name, options.directory) for run in runs_of(planned, options.what)]
+    text = "\n\n".join(map(curve_text.of_courses, courses))
+    if options.out is None:
+        return text
+    from workflow.suite.figures import run_curve, style  # plotting libraries are slow to load, and only needed here
+
+    if (kind := options.out.suffix.removeprefix(".")) not in paths.PICTURES:
+        raise UserError(f"--out {options.out}: '{kind}' is no kind of picture; allowed: {', '.join(paths.PICTURES)}")
+    with style.look():
+        picture = run_curve.draw(courses, options.what, caption.comparability(planned))
+        files.write(options.out, style.files_of(picture, options.what)[kind])
+    return f"{text}\n\n{options.out}"
 
 
 def _render(planned: plan.Plan, options: argparse.Namespace) -> str:

@@ -1,17 +1,15 @@
 """Learning curves of our method under adaptive pruning (paper: fig:stability), from the history that every training writes."""
 
-import json
 from pathlib import Path
 
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from methods.core import paths
-from methods.core.errors import UserError
 from workflow.suite.figures import needs, style
 from workflow.suite.figures.style import OTHER, OURS, PLAIN, Picture
-from workflow.suite.jobs import damage
 from workflow.suite.planning.plan import Plan
+from workflow.suite.results import history
 
 FEW = 20
 LINES = (
@@ -19,20 +17,6 @@ LINES = (
     ("val_robust", "validation, under attack", OURS, "-", "d"),
     ("train_acc", "training, under attack", PLAIN, "--", "x"),
 )
-
-
-def read_history(run: str, folder: Path) -> list[dict[str, float]]:
-    """One record per epoch."""
-    path = folder / paths.history(run)
-    damage.check_history(run, folder)
-    try:
-        records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-        missing = [key for key, *_ in LINES if any(key not in record for record in records)]
-    except (OSError, ValueError, TypeError) as error:
-        raise UserError(f"{path}: is not the history of a training ({error}); train this Run again") from None
-    if missing or not records:
-        raise UserError(f"{path}: misses {', '.join(missing) or 'every epoch'}; train this Run again")
-    return records
 
 
 def draw(plan: Plan, folder: Path, title: str, foot: str) -> Picture:
@@ -47,17 +31,17 @@ def draw(plan: Plan, folder: Path, title: str, foot: str) -> Picture:
         name = f"{heads[column]}, {shape.by_id[row].labels[-1]}"
         axes.set_title(f"({letter}) {name}")
         axes.grid(axis="y", alpha=0.4)
-        histories = [read_history(run, folder) for run in names if (folder / paths.train_manifest(run)).is_file()]
-        for history in histories:
-            epochs = [record["epoch"] + 1 for record in history]
+        histories = [history.read(run, folder) for run in names if (folder / paths.train_manifest(run)).is_file()]
+        for records in histories:
+            epochs = [record["epoch"] + 1 for record in records]
             for metric, _, colour, dash, marker in LINES:
                 # A handful of epochs would be an invisible line: mark the points.
                 points = {"marker": marker, "markersize": 5, "clip_on": False} if len(epochs) <= FEW else {}
-                axes.plot(epochs, [record[metric] for record in history], dash, color=colour, linewidth=1, **points)
+                axes.plot(epochs, [record[metric] for record in records], dash, color=colour, linewidth=1, **points)
             longest = max(longest, len(epochs))
-            highest = max(highest, *(record[metric] for record in history for metric, *_ in LINES))
+            highest = max(highest, *(record[metric] for record in records for metric, *_ in LINES))
         if histories:
-            last[name] = sum(history[-1]["val_robust"] for history in histories) / len(histories)
+            last[name] = sum(records[-1]["val_robust"] for records in histories) / len(histories)
         else:
             axes.text(0.5, 0.5, "not trained yet", transform=axes.transAxes, ha="center", color=PLAIN)
     for axes in panels[-1]:

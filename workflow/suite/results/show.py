@@ -38,6 +38,16 @@ def find(plan: Plan, what: str) -> Run:
     return runs[0]
 
 
+def runs_of(plan: Plan, what: str) -> list[Run]:
+    """The Runs of a cell, one per seed, or a Run by its name."""
+    if what not in plan.cells:
+        return [find(plan, what)]
+    cell = plan.cells[what]
+    if not cell.runs:
+        raise UserError(f"{what}: has no Run: {cell.unavailable or cell.not_applicable}")
+    return [plan.runs[run] for run in cell.runs]
+
+
 def _results(plan: Plan, cells: list[Cell], folder: Path) -> list[str]:
     """A block with the numbers of these cells, where there are any."""
     text = scorecard.of_cells(plan, cells, folder)
