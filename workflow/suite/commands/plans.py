@@ -1,7 +1,6 @@
 """Commands about the plan: status, plan, rows, targets, cost, snakefile, deviations."""
 
 import argparse
-from collections import Counter
 from pathlib import Path
 
 from tabulate import tabulate
@@ -10,7 +9,7 @@ from methods.core import paths
 from methods.core.errors import UserError
 from workflow.suite.commands.command import Add
 from workflow.suite.planning import config, plan, selection
-from workflow.suite.results import standing, status
+from workflow.suite.results import standing, status_text
 
 
 def add(command: Add) -> None:
@@ -38,19 +37,7 @@ def add(command: Add) -> None:
 
 
 def _status(planned: plan.Plan, options: argparse.Namespace) -> str:
-    runs = standing.of_runs(planned, options.directory)
-    counts = {name: standing.of_cells(planned, name, runs) for name in planned.tables}
-    lines = [[name, *(count[key] for key in standing.CELLS)] for name, count in counts.items()]
-    lines.append(["all", *(sum(count[key] for count in counts.values()) for key in standing.CELLS)])
-    stages = Counter(item.stage for item in runs.values())
-    parts = [f"scale {planned.scale.name}", tabulate(lines, ["table", *standing.CELLS])]
-    parts.append("Runs: " + ", ".join(f"{stages[key]} {key}" for key in standing.STAGES))
-    for stage in ("training", "evaluating", "failed", "stopped"):
-        parts += [f"{stage}: {run}: {item.note}" for run, item in runs.items() if item.stage == stage]
-    why = Counter(item.note for item in runs.values() if item.stage == "stale")
-    parts += [f"stale, {number} runs: {note}" for note, number in why.most_common(5)]
-    parts += [f"not available, {number} cells: {reason}" for reason, number in status.reasons(planned).most_common()]
-    return "\n".join(parts)
+    return status_text.of_plan(planned, options.directory)
 
 
 def _cost(planned: plan.Plan, options: argparse.Namespace) -> str:
