@@ -62,6 +62,9 @@ METHODS = [
     for path in fingerprint.counted(method_files.located(settings.ROOT), settings.ROOT)
 ]
 
+# What others measured stands beside the paper's numbers.
+OTHERS_MEASURED = [str(path) for path in sorted({other.path for other in PLAN.others})]
+
 # What time limits are computed for; no rule's params know of it, so that naming another device makes nothing again.
 DEVICE = clear(limits.device, SUITE, PLAN.scale)
 clear(limits.require_room, [run.spec for run in PLAN.runs.values()], DEVICE)

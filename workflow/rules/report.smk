@@ -18,6 +18,7 @@ rule page:
         code=PAGE,
         tables=[str(table.path) for table in PLAN.tables.values()],
         scale=str(PLAN.scale.path),
+        others=OTHERS_MEASURED,
     output:
         report(
             paths.page(PLAN.scale.name),

@@ -24,6 +24,7 @@ rule table:
         code=RENDERING,
         table=lambda wc: str(clear(PLAN.table, wc.table).path),
         scale=str(PLAN.scale.path),
+        others=OTHERS_MEASURED,
     output:
         md=paths.table(kind="md"),
         tex=paths.table(kind="tex"),
@@ -50,6 +51,7 @@ rule row:
         code=RENDERING,
         table=lambda wc: str(clear(PLAN.table, wc.table).path),
         scale=str(PLAN.scale.path),
+        others=OTHERS_MEASURED,
     output:
         paths.row(),
     log:

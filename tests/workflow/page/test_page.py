@@ -119,7 +119,7 @@ def test_text_from_files_cannot_become_markup(demo, tmp_path):
 
 
 def test_the_command_writes_the_page(folder, capsys, text):
-    assert main(["page", "--directory", str(folder)]) == 0
+    assert main(["page", "--directory", str(folder), "--data-root", "none"]) == 0
     assert capsys.readouterr().out.strip() == str(folder / paths.page("demo"))
     assert (folder / paths.page("demo")).read_text() == text, "equal results make an equal page"
 

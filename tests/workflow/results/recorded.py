@@ -2,6 +2,7 @@
 
 from methods.core import paths, sealed
 from methods.core.fingerprint import file_digest
+from tests.workflow.results.panels import measured
 from workflow.suite.planning import config
 
 N = 10000
@@ -21,7 +22,9 @@ def record(plan, run, folder):
     sealed.write(shard, {"provenance": {"engine": "dense", "files": {}}})
     path = folder / paths.evaluation(run, chosen.id)
     after = {"apgd-ce": 24 / 64, "apgd-t": 16 / 64, "fab-t": 16 / 64, "square": 16 / 64}
-    sealed.write(path, sealed.read(path) | {"after": after, "seconds": 7.5, "trust": {"state": "warn"}})
+    broken = {"codes": ["none", "clean", *after], "examples": "0" * 16 + "1" * 24 + "2" * 16 + "3" * 8}
+    panel = measured(temperature="warn", gradients="warn", iterations="fail").to_json()
+    sealed.write(path, sealed.read(path) | {"after": after, "broken_by": broken, "seconds": 7.5, "trust": panel})
 
 
 CURRENT = {"methods/pruning/masks.py": file_digest(config.ROOT / "methods" / "pruning" / "masks.py")}

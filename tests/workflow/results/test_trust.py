@@ -61,7 +61,7 @@ def test_without_a_measured_panel_the_answers_still_speak(demo, cell, tmp_path):
 def test_nothing_is_said_where_nothing_was_attacked(demo, cell, tmp_path):
     value = evaluate(demo, cell.runs[0], tmp_path, {"none": 8, "clean": 2}, attack="clean")
     assert panels.of_evaluation(value) is None
-    assert trust.columns(value) == {"trust": None, "trust.fail": None, "trust.warn": None}
+    assert trust.columns(value) == {"trust": None, "trust_fail": None, "trust_warn": None}
 
 
 def test_a_cell_is_as_doubtful_as_its_worst_seed(tmp_path):
@@ -79,7 +79,7 @@ def test_a_cell_is_as_doubtful_as_its_worst_seed(tmp_path):
 
 def test_the_frame_has_the_state_and_what_is_wrong(demo, cell, tmp_path):
     value = evaluate(demo, cell.runs[0], tmp_path, FINE, panel=measured(temperature=FAIL, iterations=FAIL, gradients=WARN))
-    assert trust.columns(value) == {"trust": FAIL, "trust.fail": "temperature iterations", "trust.warn": "gradients"}
+    assert trust.columns(value) == {"trust": FAIL, "trust_fail": "temperature iterations", "trust_warn": "gradients"}
 
 
 @pytest.fixture

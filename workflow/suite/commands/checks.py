@@ -1,4 +1,4 @@
-"""Commands that hold numbers against each other: diff, versus, claims, trust."""
+"""Commands that hold numbers against each other: diff, versus, claims, trust, others."""
 
 import argparse
 from pathlib import Path
@@ -28,6 +28,8 @@ def add(command: Add) -> None:
     trust = command("trust", _trust, "Whether robust numbers are real: every check of every evaluated cell, counts first.")
     trust.add_argument("--table", help="only this table")
     trust.add_argument("--strict", action="store_true", help="exit code 1 where any check fails")
+    others = command("others", _others, "What others measured for the networks of the tables, beside the paper's numbers.")
+    others.add_argument("--table", help="only what is about cells of this table")
     command("claims", _claims, "The paper's claims, tested on its numbers and on ours.")
 
 
@@ -79,6 +81,12 @@ def _trust(planned: plan.Plan, options: argparse.Namespace) -> tuple[str, int]:
     cells = trust.of_plan(planned, options.directory, options.table)
     failing = any(item.state == trust.FAIL for item in cells.values())
     return trust_text.of_plan(planned, cells, options.directory), int(options.strict and failing)
+
+
+def _others(planned: plan.Plan, options: argparse.Namespace) -> str:
+    from workflow.suite.tables import others_text
+
+    return others_text.of_plan(planned, options.table)
 
 
 def _claims(planned: plan.Plan, options: argparse.Namespace) -> str:

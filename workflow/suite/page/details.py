@@ -6,6 +6,7 @@ from pathlib import Path
 
 from methods.core import paths
 from workflow.suite.planning.plan import Plan
+from workflow.suite.results import others, trust
 from workflow.suite.results.measure import Measured
 from workflow.suite.tables import caption
 
@@ -49,6 +50,8 @@ def lines(item: Measured, shelf: Shelf, verdict: Verdict | None) -> list[Line]:
         entries.append(("Data", list(item.labels)))
     if not cell.reported.absent:
         entries.append(("Paper", [_paper(item)]))
+    measured_elsewhere = others.lines(plan, cell)
+    entries += [("Others", list(measured_elsewhere))] if measured_elsewhere else []
     apart = difference(item)
     if apart is not None:
         entries.append(("Difference", [f"{apart:+.2f} points"]))
@@ -56,6 +59,11 @@ def lines(item: Measured, shelf: Shelf, verdict: Verdict | None) -> list[Line]:
         entries.append(("Verdict", [verdict.word + (f": {verdict.why}" if verdict.why else "")]))
     entries += [("Why", [why]) for why in (cell.unavailable, cell.not_applicable) if why]
     entries += [("Note", list(cell.notes))] if cell.notes else []
+    panels = trust.of_cell(item).panels
+    for run, panel in panels.items():
+        seed = f", seed {plan.runs[run].spec['seed']}" if len(panels) > 1 else ""
+        entries.append((f"Trust{seed}", [trust.summary(panel)]))
+        entries.append(("Checks", [f"{check.name}, {check.state}: {check.text}" for check in panel.checks]))
     if item.warnings:
         entries.append(("Warnings", [f"{item.warnings} from the attack; the evaluation file has them"]))
     for seed, run in zip(plan.seeds_of(cell), cell.runs, strict=True):

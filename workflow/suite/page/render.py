@@ -47,6 +47,7 @@ def page(plan: Plan, folder: Path, *, made_by: str) -> str:
         sheets=[found for found in (sheets.differences(plan, folder), sheets.claims(plan, folder)) if found],
         judged=bool(verdicts),
         tied=caption.TIED,
+        doubts=list(dict.fromkeys(text for table in shown for text in table["doubts"])),
         details=_inline({cell["address"]: {"name": cell["name"], "lines": cell["lines"]} for cell in cells}),
         style=_asset("style.css"),
         script=_asset("script.js"),

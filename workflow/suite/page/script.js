@@ -66,7 +66,7 @@
   };
   const tip = document.getElementById("tip");
   const dialog = document.getElementById("detail");
-  const BRIEF = new Set(["Files", "Logs"]);
+  const BRIEF = new Set(["Checks", "Files", "Logs"]);
   const showTip = (cell) => {
     tip.replaceChildren(list(details[cell.dataset.address].lines.filter(([label]) => !BRIEF.has(label))));
     tip.hidden = false;

@@ -10,9 +10,9 @@ from workflow.suite.page import details
 from workflow.suite.page.details import Shelf, Verdict
 from workflow.suite.planning.plan import Plan
 from workflow.suite.planning.tables import Table
-from workflow.suite.results import versus
+from workflow.suite.results import others, trust, versus
 from workflow.suite.results.measure import Measured, measure_table
-from workflow.suite.tables import caption, marks
+from workflow.suite.tables import caption, doubts, marks
 
 
 def results(plan: Plan, name: str, folder: Path, verdicts: Mapping[str, Verdict]) -> dict[str, Any]:
@@ -41,6 +41,7 @@ def results(plan: Plan, name: str, folder: Path, verdicts: Mapping[str, Verdict]
         "heads": [column.head[-1] for column in shape.columns],
         "names": [" ".join(column.head) for column in shape.columns],
         "rows": rows,
+        "doubts": doubts.legend(items),
     }
 
 
@@ -59,9 +60,10 @@ def _cell(item: Measured, mark: str | None, tied: bool, shelf: Shelf, verdict: V
         "ours": ours,
         "mark": mark,
         "tied": tied,
+        "doubt": doubts.sign(item),
         "paper": paper,
         "paper_mark": item.cell.reported.mark,
-        "noted": bool(item.cell.notes),
+        "noted": bool(item.cell.notes or others.departing(shelf.plan, item.cell)),
         "verdict": verdict.word if verdict else None,
         "sort": {
             "ours": caption.percent(item.value),
@@ -69,10 +71,15 @@ def _cell(item: Measured, mark: str | None, tied: bool, shelf: Shelf, verdict: V
             "difference": "" if apart is None else f"{apart:.2f}",
         },
         "name": ", ".join(names),
-        "spoken": f"{', '.join(names)}: ours {_spoken(ours)}{' (not significantly below the best)' * tied}"
+        "spoken": f"{', '.join(names)}: ours {_spoken(ours)}{' (not significantly below the best)' * tied}{_doubtful(item)}"
         + (f", paper {_spoken(paper)}" if paper else ""),
         "lines": details.lines(item, shelf, verdict),
     }
+
+
+def _doubtful(item: Measured) -> str:
+    panels = trust.of_cell(item)
+    return f" (trust panel: {panels.reason})" if panels.doubtful else ""
 
 
 def _spoken(text: str) -> str:

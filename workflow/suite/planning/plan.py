@@ -16,6 +16,7 @@ from methods.core.run_check import check_keys
 from methods.core.run_spec import Spec, canonical, get, matches, merge, normalise, slug, text_identity
 from workflow.suite.planning import config, recipes, resolve
 from workflow.suite.planning.config import Scale
+from workflow.suite.planning.others import Other, load_others
 from workflow.suite.planning.recipes import Recipe
 from workflow.suite.planning.tables import Column, Reported, Row, Table, load_tables
 
@@ -62,13 +63,14 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """All cells of all tables at one scale, the Runs they need (parents included) and the evaluation of each."""
+    """All cells of all tables at one scale, the Runs they need (parents included) and the evaluation of each; and what others measured."""
 
     scale: Scale
     tables: Mapping[str, Table]
     cells: Mapping[str, Cell]
     runs: Mapping[str, Run]
     evaluations: Mapping[str, Evaluation] = field(default_factory=dict)
+    others: tuple[Other, ...] = ()
 
     def table(self, name: str) -> Table:
         """A table by name, or a clear error."""
@@ -112,7 +114,7 @@ def load(scale: str, *, data_root: Path, root: Path = config.ROOT, seeds: tuple[
     if seeds:
         chosen = replace(chosen, seeds=seeds, seeds_when=())
     tables = {name: table for name, table in load_tables(folder).items() if table.scales is None or scale in table.scales}
-    return build(tables, recipes.load_all(root), chosen, data_root=data_root)
+    return replace(build(tables, recipes.load_all(root), chosen, data_root=data_root), others=load_others(folder))
 
 
 def build(tables: Mapping[str, Table], methods: Mapping[str, Recipe], scale: Scale, *, data_root: Path) -> Plan:

@@ -11,7 +11,7 @@ from methods.core.errors import UserError
 from methods.core.radius import radius
 from methods.core.run_spec import get
 from workflow.suite.planning.plan import Cell, Plan
-from workflow.suite.results import names, run_facts, stale, stats
+from workflow.suite.results import names, run_facts, stale, stats, trust
 from workflow.suite.results.frame_columns import ATTACKS, TEXT, TYPES
 from workflow.suite.results.measure import COUNTS, label
 from workflow.suite.results.run_facts import RunFacts
@@ -92,7 +92,7 @@ def _numbers(facts: RunFacts) -> dict[str, Any]:
     return {
         **{name: None if share is None else 100 * share for name, share in shares.items()},
         **{key: result.get(key) for key in ("n", "n_clean", "n_robust")},
-        **{"data": label(result), "warnings": len(result.get("warnings", ())), "trust": (result.get("trust") or {}).get("state")},
+        **{"data": label(result), "warnings": len(result.get("warnings", ())), **trust.columns(result)},
         **{"best_epoch": facts.best_epoch, "epochs": facts.epochs, "sparsity": facts.sparsity, "bytes": facts.bytes},
         **{"training_seconds": facts.training_seconds, "evaluation_seconds": facts.evaluation_seconds},
         **{"engine": facts.engine, "evaluation_engine": facts.attacked_by, "compute": facts.compute},

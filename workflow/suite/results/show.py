@@ -7,7 +7,7 @@ from pathlib import Path
 from methods.core import paths
 from methods.core.errors import UserError
 from workflow.suite.planning.plan import Cell, Plan, Run
-from workflow.suite.results import made, scorecard, standing
+from workflow.suite.results import made, others, scorecard, standing, trust
 from workflow.suite.results.measure import measure
 from workflow.suite.tables import caption
 
@@ -63,6 +63,8 @@ def _cell(plan: Plan, cell: Cell, folder: Path) -> str:
     lines += [f"  spread: {text}" for text in caption.spread_lines(item)]
     lines += [f"  run {run}" for run in cell.runs]
     lines += [f"  why: {why}" for why in (cell.unavailable, cell.not_applicable) if why]
+    lines += [f"  trust: {trust.summary(panel)} (run {run})" for run, panel in trust.of_cell(item).panels.items()]
+    lines += [f"  others: {text}" for text in others.lines(plan, cell)]
     return "\n".join([*lines, *(f"  note: {note}" for note in cell.notes)])
 
 
@@ -78,5 +80,6 @@ def _run(plan: Plan, run: Run, folder: Path) -> str:
         chosen = plan.evaluations[run.name]
         lines.append(f"  evaluation: {paths.evaluation(run.name, chosen.id)} {chosen.text}")
     lines += [f"  {line}" for line in made.lines(plan, run.name, folder)]
+    lines += [f"  {line}" for panel in [trust.of_run(plan, run.name, folder)] if panel for line in trust.lines(panel)]
     lines += [f"  used by: {', '.join(used)}", "  spec:"]
     return "\n".join(lines) + "\n" + json.dumps(run.spec, indent=2, sort_keys=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from methods.core import trust
-from methods.core.trust import FAIL, NOT_APPLICABLE, WARN, WORST_FIRST, Panel
+from methods.core.trust import FAIL, NOT_APPLICABLE, PASS, WARN, WORST_FIRST, Panel
 from workflow.suite.planning.plan import Plan
 from workflow.suite.results import measure
 from workflow.suite.results.measure import Measured
@@ -62,8 +62,14 @@ def columns(result: Mapping[str, Any]) -> dict[str, str | None]:
     """What the frame says of an evaluation: its state, and the checks that fail and warn; all `None` where nothing was attacked."""
     panel = trust.of_evaluation(result)
     if panel is None:
-        return {"trust": None, "trust.fail": None, "trust.warn": None}
-    return {"trust": panel.state, "trust.fail": " ".join(panel.named(FAIL)), "trust.warn": " ".join(panel.named(WARN))}
+        return {"trust": None, "trust_fail": None, "trust_warn": None}
+    return {"trust": panel.state, "trust_fail": " ".join(panel.named(FAIL)) or None, "trust_warn": " ".join(panel.named(WARN)) or None}
+
+
+def summary(panel: Panel) -> str:
+    """The state, and what it is for; all checks that fail or warn by name."""
+    reason = Trust(panels={"": panel}).reason
+    return f"{panel.state}, {len(panel.named(PASS))} of {len(panel.checks)} checks pass" + (f"; {reason}" if reason else "")
 
 
 def lines(panel: Panel) -> list[str]:
@@ -72,4 +78,4 @@ def lines(panel: Panel) -> list[str]:
         f"  {check.state:15s}{check.name:14s}{check.definition.shown(check.number):>9s}  {check.text} [{check.definition.citation}]"
         for check in panel.checks
     ]
-    return [f"trust: {panel.state}", *checks]
+    return [f"trust: {summary(panel)}", *checks]

@@ -8,7 +8,7 @@ from methods.core import paths
 from methods.core.datasets import DATASETS
 from workflow.suite.planning.plan import Plan
 from workflow.suite.planning.tables import Reported
-from workflow.suite.results import stale
+from workflow.suite.results import others, stale
 from workflow.suite.results.measure import Measured
 
 TIED = "not significantly below the best of its column (McNemar's test over the same images, Holm's correction, 5 %)"
@@ -77,7 +77,8 @@ def attack_name(evaluation: Mapping) -> str:
 class Footnotes:
     """Numbers texts in order of first use, so that equal reasons share a number."""
 
-    def __init__(self) -> None:
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
         self.texts: list[str] = []
 
     def number(self, text: str) -> int:
@@ -91,7 +92,7 @@ class Footnotes:
         texts = [f"not available: {cell.unavailable}"] if cell.unavailable else []
         texts += [f"not applicable: {cell.not_applicable}"] if cell.not_applicable else []
         texts += [f"{len(item.values)} of {len(cell.runs)} seeds are finished"] if item.status == "partial" else []
-        return [self.number(text) for text in (*texts, *cell.notes)]
+        return [self.number(text) for text in (*texts, *cell.notes, *others.footnotes(self.plan, cell))]
 
 
 def spread_lines(item: Measured) -> list[str]:

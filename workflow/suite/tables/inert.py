@@ -22,6 +22,8 @@ LATEX |= {
     "×": r"$\times$",
     "≥": r"$\geq$",
     "≤": r"$\leq$",
+    "†": r"$\dagger$",
+    "‡": r"$\ddagger$",
 }
 LATEX |= {sign: "\\" + sign for sign in "&%$#_{}"}
 LATEX |= {sign: f"{{{sign}}}" for sign in "[]*"}  # at the start of a row they would be arguments of the line break before it

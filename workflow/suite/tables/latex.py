@@ -7,11 +7,12 @@ from workflow.suite.planning.plan import Plan
 from workflow.suite.planning.tables import Table
 from workflow.suite.results import versus
 from workflow.suite.results.measure import Measured, measure_table
-from workflow.suite.tables import caption, inert, marks
+from workflow.suite.tables import caption, doubts, inert, marks
 from workflow.suite.tables.caption import Footnotes
 
 STYLE = {"bold": r"\textbf{{{}}}", "underline": r"\underline{{{}}}", None: "{}"}
 TIE = r"$^{\approx}$"
+DOUBTS = {"": "", "†": r"$^{\dagger}$", "‡": r"$^{\ddagger}$"}
 SIGNS = {"·": r"$\cdot$", "-": "--"}
 HOW = (
     "% In a document: \\usepackage{{booktabs}} and \\input{{{name}}}. Alone:\n"
@@ -24,7 +25,7 @@ def table(plan: Plan, name: str, folder: Path, *, made_by: str) -> str:
     shape, measured = plan.table(name), measure_table(plan, name, folder)
     ours = marks.best(shape, {key: item.value for key, item in measured.items() if item.value is not None})
     tied = versus.ties(shape, measured)
-    notes, body, section = Footnotes(), [], shape.rows[0].section
+    notes, body, section = Footnotes(plan), [], shape.rows[0].section
     for row in shape.rows:
         if row.section != section:
             body.append(r"\midrule")
@@ -40,6 +41,7 @@ def table(plan: Plan, name: str, folder: Path, *, made_by: str) -> str:
     ]
     words += [f"Data: {'; '.join(caption.data_lines(plan, name, items))}.", *(["Small: the paper's number."] if shape.printed else [])]
     words += [f"≈: {caption.TIED}."] if tied else []
+    words += [f"{text}." for text in doubts.legend(items)]
     words += [f"({number}) {text}." for number, text in enumerate(notes.texts, 1)]
     return "\n".join(
         [
@@ -69,7 +71,7 @@ def _cell(item: Measured, mark: str | None, tied: bool, notes: Footnotes) -> str
     sup = rf"\textsuperscript{{{','.join(map(str, numbers))}}}" if numbers else ""
     if ours == paper == "-":
         return "--" + sup
-    ours = STYLE[mark].format(SIGNS.get(ours, ours)) + (TIE if tied else "")
+    ours = STYLE[mark].format(SIGNS.get(ours, ours)) + (TIE if tied else "") + DOUBTS[doubts.sign(item)]
     if not paper:
         return ours + sup
     paper = STYLE[item.cell.reported.mark].format(SIGNS.get(paper, paper))

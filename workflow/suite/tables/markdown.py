@@ -1,5 +1,6 @@
 """Tables and rows as Markdown."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from tabulate import tabulate
@@ -8,7 +9,7 @@ from methods.core import paths
 from workflow.suite.planning.plan import Plan
 from workflow.suite.results import versus
 from workflow.suite.results.measure import Measured, measure, measure_table
-from workflow.suite.tables import caption, inert, marks
+from workflow.suite.tables import caption, doubts, inert, marks
 from workflow.suite.tables.caption import Footnotes
 
 STYLE = {"bold": "**{}**", "underline": "<u>{}</u>", None: "{}"}
@@ -29,7 +30,7 @@ def table(plan: Plan, name: str, folder: Path, *, made_by: str) -> str:
     shape, measured = plan.table(name), measure_table(plan, name, folder)
     ours = marks.best(shape, {key: item.value for key, item in measured.items() if item.value is not None})
     tied = versus.ties(shape, measured)
-    notes, lines, section = Footnotes(), [], shape.rows[0].section
+    notes, lines, section = Footnotes(plan), [], shape.rows[0].section
     for row in shape.rows:
         if row.section != section:
             lines.append(["┄┄"] * (len(shape.stub) + len(shape.columns)))
@@ -42,33 +43,41 @@ def table(plan: Plan, name: str, folder: Path, *, made_by: str) -> str:
         inert.markdown(shape.caption),
         _about(plan, name, list(measured.values()), folder),
         _grid(lines, heads),
-        (LEGEND if shape.printed else OWN_LEGEND) + (f" {TIED}" if tied else ""),
+        " ".join([LEGEND if shape.printed else OWN_LEGEND, *([TIED] if tied else []), *_doubts(measured.values())]),
     ]
     return "\n\n".join([*parts, *_footnotes(notes), f"*{made_by}*"]) + "\n"
 
 
 def row(plan: Plan, name: str, row_id: str, folder: Path, *, made_by: str) -> str:
     """One row, a line per cell, with the Runs behind it."""
-    chosen, shape, notes = plan.row(name, row_id), plan.table(name), Footnotes()
+    chosen, shape, notes = plan.row(name, row_id), plan.table(name), Footnotes(plan)
     measured = [measure(plan, cell, folder) for cell in plan.cells_of(name, row_id)]
     lines = []
     for column, item in zip(shape.columns, measured, strict=True):
         runs = "<br>".join(f"`{run}`" for run in item.cell.runs)
         paper = STYLE[item.cell.reported.mark].format(caption.reported(item.cell.reported))
         sups = _sups(notes.of(item))
-        lines.append([inert.markdown(" ".join(column.head)), caption.shown(item) + sups, paper, item.n or "", item.status, runs])
+        lines.append([inert.markdown(" ".join(column.head)), _ours(item) + sups, paper, item.n or "", item.status, runs])
     title = "# " + inert.markdown(f"{shape.title}: {', '.join(chosen.labels)}")
     grid = _grid(lines, ["", "Ours", "Paper", "n", "Status", f"Run (folder of {paths.RESULTS}/runs)"])
-    return "\n\n".join([title, _about(plan, name, measured, folder, row_id), grid, *_footnotes(notes), f"*{made_by}*"]) + "\n"
+    parts = [title, _about(plan, name, measured, folder, row_id), grid, *_doubts(measured)]
+    return "\n\n".join([*parts, *_footnotes(notes), f"*{made_by}*"]) + "\n"
 
 
 def _cell(item: Measured, mark: str | None, tied: bool, notes: Footnotes) -> str:
-    ours = caption.shown(item)
-    number, _, rest = ours.partition(" ")
-    ours = " ".join(filter(None, [STYLE[mark].format(number) + ("≈" if tied else ""), rest]))
+    ours = _ours(item, mark, tied)
     paper = STYLE[item.cell.reported.mark].format(caption.reported(item.cell.reported))
     both = ours if not paper or ours == paper == "-" else f"{ours} / {paper}"
     return both + _sups(notes.of(item))
+
+
+def _ours(item: Measured, mark: str | None = None, tied: bool = False) -> str:
+    number, _, rest = caption.shown(item).partition(" ")
+    return " ".join(filter(None, [STYLE[mark].format(number) + "≈" * tied + doubts.sign(item), rest]))
+
+
+def _doubts(items: Iterable[Measured]) -> list[str]:
+    return [f"{text} (`python -m workflow.suite trust`)." for text in doubts.legend(items)]
 
 
 def _sups(numbers: list[int]) -> str:

@@ -5,14 +5,14 @@ import io
 from pathlib import Path
 
 from workflow.suite.planning.plan import Plan
-from workflow.suite.results import versus
+from workflow.suite.results import others, trust, versus
 from workflow.suite.results.measure import measure_table
 from workflow.suite.tables import inert, marks
 from workflow.suite.tables.caption import percent
 
 FIELDS = (
     *("table", "row", "column", "labels", "head", "metric", "status", "ours", "low", "high", "sd", "seeds", "n", "mark", "tie"),
-    *("paper", "paper_mark", "scale", "comparable", "data", "warnings", "runs", "why", "notes"),
+    *("paper", "paper_mark", "scale", "comparable", "data", "warnings", "trust", "doubts", "runs", "why", "notes", "others"),
 )
 
 
@@ -35,6 +35,9 @@ def table(plan: Plan, name: str, folder: Path) -> str:
         entry |= {"paper": "" if cell.reported.value is None else f"{cell.reported.value:.2f}"}
         entry |= {"scale": plan.scale.name, "comparable": plan.scale.comparable, "data": "; ".join(item.labels)}
         entry |= {"warnings": item.warnings, "runs": " ".join(cell.runs), "notes": "; ".join(cell.notes)}
+        panels = trust.of_cell(item)
+        entry |= {"trust": panels.state if panels.panels else None, "doubts": panels.reason}
+        entry |= {"others": "; ".join(others.lines(plan, cell))}
         entry |= {"why": cell.unavailable or cell.not_applicable}
         writer.writerow(inert.csv_entries(entry))
     return text.getvalue()
