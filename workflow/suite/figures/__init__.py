@@ -1,1 +1,1 @@
-"""The paper's figures and two of our own, drawn from finished Runs without torch."""
+"""The paper's figures and some of our own, drawn from finished Runs without torch."""

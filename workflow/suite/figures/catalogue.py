@@ -72,6 +72,13 @@ FIGURES: Mapping[str, Figure] = {
         needs=needs.of_ratios,
         draw="ratio_map.draw",
     ),
+    "critical_difference": Figure(
+        title="Methods by mean rank over settings",
+        about="Which methods can be told apart over five data sets and architectures: Friedman's test and Nemenyi's critical difference.",
+        paper=None,
+        needs=needs.of_ranks,
+        draw="critical_difference.draw",
+    ),
     "size_accuracy": Figure(
         title="Robust accuracy against model size",
         about="Robust accuracy of every method of the comparisons against the kilobytes its network needs; size.py has the formula.",

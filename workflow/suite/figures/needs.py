@@ -2,6 +2,7 @@
 
 from methods.core import paths
 from workflow.suite.planning.plan import Cell, Plan
+from workflow.suite.results import settings
 
 # RN34-LBN, binary weights, CIFAR-10, r = 0.99, p = 0.1: the network that the paper's mask figures are of, as far as it says.
 SUBJECT = "main_comparison.ours.cifar10-binary"
@@ -33,6 +34,11 @@ def of_curves(plan: Plan) -> list[str]:
 
 def of_ratios(plan: Plan) -> list[str]:
     runs = plan.final_runs(RATIOS) if RATIOS in plan.tables else []
+    return [paths.evaluation(run, plan.evaluations[run].id) for run in runs]
+
+
+def of_ranks(plan: Plan) -> list[str]:
+    runs = dict.fromkeys(run for name in settings.TABLES if name in plan.tables for run in plan.final_runs(name))
     return [paths.evaluation(run, plan.evaluations[run].id) for run in runs]
 
 

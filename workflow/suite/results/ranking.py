@@ -6,6 +6,7 @@ import numpy as np
 from scipy.stats import friedmanchisquare, rankdata, studentized_range
 
 LEAST = 5  # settings below which ranks say too little
+LEVEL = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +30,7 @@ class Ranking:
         return spans
 
 
-def critical_difference(methods: int, settings: int, level: float = 0.05) -> float:
+def critical_difference(methods: int, settings: int, level: float = LEVEL) -> float:
     """Nemenyi's: the studentized range quantile over sqrt(2), times the standard error of a difference of mean ranks."""
     quantile = float(studentized_range.ppf(1 - level, methods, np.inf)) / np.sqrt(2)
     return float(quantile * np.sqrt(methods * (methods + 1) / (6 * settings)))
