@@ -2,8 +2,8 @@
 
 Both sides of every ratio are computed by turns in one process, and their answers are compared first: logits, and gradients of images and
 of scores, agree to rounding. Networks have random +-1 weights under random masks, r = 0.99 and p = 0.1 unless a row says otherwise, and a
-last batch norm. A pass is a forward pass in eval mode with the gradient of the images. Seconds are process time on one thread, and time of
-the clock on several.
+last batch norm. A pass is a forward pass in eval mode with the gradient of the images; rows named image are one image, forward. Seconds
+are process time on one thread, and time of the clock on several.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from methods.bench.growth import growth, passes, plot
+from methods.bench.image import one_image
 from methods.bench.networks import pruned
 from methods.bench.sparse_steps import compare_steps, finetune, lite_steps, rst, training_steps
 from methods.bench.steps import batch
@@ -74,6 +75,8 @@ def main(arguments: list[str] | None = None) -> int:
     for name, result in results.items():
         if "ratio" in result:
             print(f"{name}: " + ", ".join(f"{ratio:.2f}x as fast as {other}" for other, ratio in result["ratio"].items()))
+        for what in result.get("missing", []):
+            print(f"  not measured: {what}")
     if options.plot is not None and "growth" in results:
         machine = f"{made_by['cpu']}, {made_by['threads']} thread(s), batch {results['growth']['batch']}"
         plot(results["growth"]["points"], machine, options.plot)
@@ -98,7 +101,8 @@ ROWS: dict[str, Callable[[int, int], dict[str, Any]]] = {
     "step_finetune": lambda size, repeats: compare_steps(partial(finetune, "rn34"), size, repeats),
     "step_lite": lambda size, repeats: lite_steps(64, max(repeats, 5)),
     "pass_rn34": lambda size, repeats: _passes("rn34", size, repeats),
-    "image_rn34": lambda size, repeats: _passes("rn34", 1, max(repeats, 10)),
+    "image_rn34": lambda size, repeats: one_image(pruned("rn34"), max(repeats, 50)),
+    "image_rn18": lambda size, repeats: one_image(pruned("rn18"), max(repeats, 50)),
     "threads_rn34": _threads,
     "growth": lambda size, repeats: {"batch": min(size, 32), "points": growth("rn34", min(size, 32), repeats)},
 }
