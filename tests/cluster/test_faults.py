@@ -271,7 +271,8 @@ def test_a_full_disk(run, undisturbed, small_disk, leave):
     ballast = fill(small_disk, leave=leave)
     failed = run(small_disk, TABLE)
     output = ended(failed, 1)
-    assert f"The disk of {small_disk}" in output and "make room and run the same command again" in output
+    assert f"The disk of {small_disk}" in output
+    assert "make room and run the same command again" in output
     assert before.items() <= contents(small_disk / "results").items()
     ballast.unlink()
     ended(run(small_disk, TABLE))

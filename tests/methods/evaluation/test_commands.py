@@ -45,7 +45,8 @@ def shard(run: Path, k: int, n: int, out: Path, spec: str = EVALUATION) -> list[
 def merged(out: Path, *shards: Path) -> dict:
     assert main(["merge", "--out", str(out), *map(str, shards)]) == 0
     value = sealed.read(out)
-    assert value.pop("seconds") > 0 and value.pop("sha256")
+    assert value.pop("seconds") > 0
+    assert value.pop("sha256")
     return value
 
 
@@ -95,7 +96,8 @@ def test_killed_and_started_again_does_not_matter(run, whole, tmp_path, monkeypa
         time.sleep(0.01)
     victim.send_signal(signal.SIGKILL)
     assert victim.wait(60) == -signal.SIGKILL
-    assert not out.exists() and any(work.iterdir())
+    assert not out.exists()
+    assert any(work.iterdir())
 
     blocks = []
     original = block.attack_block
@@ -197,7 +199,8 @@ def refused(arguments: list[str], message: str, out: Path, capsys) -> None:
     """The command says why in one line, ends with 2 and leaves no file."""
     assert main(arguments) == 2
     error = capsys.readouterr().err.strip().splitlines()[-1]
-    assert error.startswith("error: ") and message in error
+    assert error.startswith("error: ")
+    assert message in error
     assert not out.exists()
 
 
@@ -375,7 +378,9 @@ def test_help_shows_how_to_use_it(capsys):
             main(arguments)
         assert leave.value.code == 0
     text = capsys.readouterr().out
-    assert "python -m methods.evaluate file" in text and '"standard"' in text and "apgd_iter" in text
+    assert "python -m methods.evaluate file" in text
+    assert '"standard"' in text
+    assert "apgd_iter" in text
 
 
 def test_nan_logits_bad_labels_and_bad_images(run):

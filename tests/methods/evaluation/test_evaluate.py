@@ -112,7 +112,8 @@ def test_result_counts_add_up():
     assert (result.n, result.n_clean) == (100, int(right.sum()))
     assert result.robust_acc == result.n_robust / 100 == result.after["square"]
     steps = [result.clean_acc, *result.after.values()]
-    assert steps == sorted(steps, reverse=True) and list(result.after) == ATTACK["attacks"]
+    assert steps == sorted(steps, reverse=True)
+    assert list(result.after) == ATTACK["attacks"]
     written = json.loads(json.dumps(result.to_json()))
     assert decode(written["broken_by"]) == result.broken
     assert eval_spec.parse(written["spec"]) == result.spec
@@ -143,7 +144,8 @@ def test_examples_takes_the_first_ones_and_blocks_stand_alone():
 def test_clean_and_pgd():
     x, y = images(120)
     clean = evaluate(trained(), x, y, spec={"attack": "clean", "eps": 0})
-    assert set(clean.broken) == {"none", "clean"} and clean.after == {}
+    assert set(clean.broken) == {"none", "clean"}
+    assert clean.after == {}
     assert clean.to_json()["robust_acc"] is None
     weak = evaluate(trained(), x, y, spec={"attack": "pgd", "eps": EPS, "block": 60})
     strong = evaluate(trained(), x, y, spec={"attack": {"version": "pgd", "steps": 20, "step": 0.1}, "eps": "12/255", "block": 60})
@@ -158,8 +160,10 @@ def test_the_network_is_given_back_as_it_was():
     net[4].bias.requires_grad_(False)
     before = {name: t.clone() for name, t in net.state_dict().items()}
     evaluate(net, *images(20), spec={"attack": "pgd", "eps": EPS})
-    assert net.training and not net[1].training
-    assert net[0].weight.requires_grad and not net[4].bias.requires_grad
+    assert net.training
+    assert not net[1].training
+    assert net[0].weight.requires_grad
+    assert not net[4].bias.requires_grad
     assert all(torch.equal(t, before[name]) for name, t in net.state_dict().items())
 
 
@@ -196,7 +200,8 @@ def test_warnings_of_the_library_are_data(net, kind):
     result = evaluate(net(), *images(60), spec={"attack": attack, "eps": EPS, "block": 30})
     found = [w for w in result.warnings if w["kind"] == kind]
     # Properties of the network are looked at once, in the first block, as the library does in its first batch.
-    assert found and sorted({n for w in found for n in w["blocks"]}) == ([0, 1] if kind == "zero_gradient" else [0])
+    assert found
+    assert sorted({n for w in found for n in w["blocks"]}) == ([0, 1] if kind == "zero_gradient" else [0])
     assert all("flags_doc" not in w["message"] for w in found)
     # The library's own counters outlive a call; the next network must not inherit the verdict.
     quiet = evaluate(trained(), *images(60), spec={"attack": attack, "eps": EPS, "block": 30})
@@ -328,5 +333,7 @@ def test_bench_compares_answers_and_speeds_also_where_nothing_can_be_spared(tmp_
     found = json.loads(out.read_text())["cases"]
     assert list(found) == ["any module", "any module, nothing breaks", "network of this suite"]
     for case in found.values():
-        assert case["disagreements"] == 0 and case["ratio"]["n"] == 1 and case["ratio"]["min"] > 0
+        assert case["disagreements"] == 0
+        assert case["ratio"]["n"] == 1
+        assert case["ratio"]["min"] > 0
     assert found["any module"]["robust"] < found["any module, nothing breaks"]["robust"] == 30

@@ -24,4 +24,5 @@ def test_example_network_of_the_autoattack_authors(tmp_path):
     assert (result["n"], result["n_clean"], result["clean_acc"]) == (1000, 937, 0.937)
     assert result["after"]["apgd-ce"] == 0.0
     assert (result["n_robust"], result["robust_acc"]) == (0, 0.0)
-    assert result["spec"]["attack"] == "standard" and result["warnings"] == []
+    assert result["spec"]["attack"] == "standard"
+    assert result["warnings"] == []

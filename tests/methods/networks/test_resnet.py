@@ -38,7 +38,8 @@ def test_parameter_counts(arch, classes, stem):
 def test_last_batch_norm_is_of_the_same_kind_as_the_others():
     assert build("rn18", classes=10, width=0.125, lbn=True).last_norm.affine is False
     affine = build("rn18", classes=10, width=0.125, lbn=True, bn_affine=True)
-    assert affine.last_norm.affine and affine.last_norm.num_features == 10
+    assert affine.last_norm.affine
+    assert affine.last_norm.num_features == 10
 
 
 @pytest.mark.parametrize("arch", ARCHS)

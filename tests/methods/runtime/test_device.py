@@ -81,7 +81,8 @@ def test_numbers_inside_a_slurm_job_are_its_own(two_gpus):
 
 def test_a_cpu_can_be_insisted_on(two_gpus, monkeypatch):
     monkeypatch.setenv("SUITE_DEVICE", "cpu")
-    assert device.device() == torch.device("cpu") and two_gpus == []
+    assert device.device() == torch.device("cpu")
+    assert two_gpus == []
 
 
 def test_locks_that_cannot_be_kept_are_a_clear_error(tmp_path):

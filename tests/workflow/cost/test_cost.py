@@ -143,7 +143,8 @@ def test_a_probe_becomes_a_cost_and_its_error_is_told(tmp_path, capsys, monkeypa
     file = tmp_path / paths.bench("probe")
     assert probe.main(["--out", str(file), "--repeats", "1"]) == 0
     device = devices.probed(file)
-    assert device.measured and "1 thread(s)" in device.title
+    assert device.measured
+    assert "1 thread(s)" in device.title
     demo = planned("demo")
     made = json.loads(file.read_text())["provenance"]
     for number, run in enumerate(demo.final_runs("bn_ablation")[:3]):
@@ -155,7 +156,8 @@ def test_a_probe_becomes_a_cost_and_its_error_is_told(tmp_path, capsys, monkeypa
     code, out, _ = call(capsys, "--directory", str(tmp_path), "--data-root", str(tmp_path), "--scale", "paper", "--table", "bn_ablation")
     assert code == 0
     assert "finished trainings of scale demo: median 0.50, four of five between 0.50 and 0.50 (2 of them)" in out
-    assert "1 finished runs of other hardware" in out and "measured: " in out
+    assert "1 finished runs of other hardware" in out
+    assert "measured: " in out
 
 
 def test_tables_share_runs_and_the_total_counts_them_once(capsys, tmp_path):
@@ -168,9 +170,11 @@ def test_tables_share_runs_and_the_total_counts_them_once(capsys, tmp_path):
     hours = {run: cost.of_run(paper, run, device) for run in paper.runs}
     total = sum(item.train + item.evaluate for item in hours.values()) / 3600
     line = next(line for line in out.splitlines() if line.startswith("all, each run once"))
-    assert line.split()[4] == str(len(paper.runs)) and f"{total:,.2f}" in line
+    assert line.split()[4] == str(len(paper.runs))
+    assert f"{total:,.2f}" in line
     tables = [sum(hours[run].train + hours[run].evaluate for run in cost.runs_of(paper, name)) / 3600 for name in paper.tables]
-    assert all(f"{value:,.2f}" in out for value in tables) and sum(tables) > total
+    assert all(f"{value:,.2f}" in out for value in tables)
+    assert sum(tables) > total
 
 
 @pytest.mark.parametrize(
@@ -186,7 +190,10 @@ def test_tables_share_runs_and_the_total_counts_them_once(capsys, tmp_path):
 )
 def test_wrong_input_is_one_line(capsys, words, message):
     code, out, err = call(capsys, *words)
-    assert code == 2 and out == "" and message in err and err.count("\n") == 1
+    assert code == 2
+    assert out == ""
+    assert message in err
+    assert err.count("\n") == 1
 
 
 def test_a_file_that_is_no_probe_is_refused(tmp_path):
@@ -200,7 +207,8 @@ def test_limits_grow_with_the_try_and_end_at_the_longest():
     run = paper.runs[paper.final_runs("main_comparison")[0]]
     first, second = (limits.train_minutes(run, device, suite, attempt) for attempt in (1, 2))
     hours = device.training(run.spec) / 3600
-    assert first >= 60 * min(hours, 24) and first <= second <= 24 * 60
+    assert first >= 60 * min(hours, 24)
+    assert first <= second <= 24 * 60
     assert limits.train_minutes(run, device, replace(suite, longest_hours=0.5), 1) == 30
     slow = replace(device, rates={"fp32": replace(device.rates["fp32"], flops=1000 * device.rates["fp32"].flops)})
     assert limits.train_minutes(run, slow, suite, 1) == 24 * 60
@@ -211,7 +219,8 @@ def test_limits_grow_with_the_try_and_end_at_the_longest():
     for scale in ("paper", "demo"):
         run = next(iter(planned(scale).runs.values()))
         first = limits.megabytes(run.spec, planned(scale).scale, 1, images=256)
-        assert 1500 < first < 32000 and limits.megabytes(run.spec, planned(scale).scale, 2, images=256) == 2 * first
+        assert 1500 < first < 32000
+        assert limits.megabytes(run.spec, planned(scale).scale, 2, images=256) == 2 * first
 
 
 def test_a_run_asks_for_its_gpus():
