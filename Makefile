@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
 export PATH := $(BIN):$(PATH)
 
-.PHONY: demo test mutants lint clean
+.PHONY: demo test notebooks mutants lint clean
 
 demo: $(VENV)/ready
 	snakemake --cores $(CORES) demo
@@ -15,6 +15,10 @@ demo: $(VENV)/ready
 
 test: $(VENV)/ready
 	OMP_NUM_THREADS=1 python -m pytest -n $(CORES) --dist worksteal tests
+
+# Runs docs/notebooks on the results that are here, and stores what they print.
+notebooks: $(VENV)/ready
+	python -m docs.notebooks
 
 # Outside of the tests: small faults, one at a time, that they must notice; prints those that nobody did.
 mutants: $(VENV)/ready
