@@ -28,14 +28,16 @@ def test_status_counts_every_cell(call, demo, finish):
     code, out, _ = call("status")
     assert code == 0
     total = next(line.split() for line in out.splitlines() if line.startswith("all "))
-    assert sum(map(int, total[1:])) == 513 and total[1] == "0"
+    assert sum(map(int, total[1:])) == 513
+    assert total[1] == "0"
     run = demo.cells["bn_ablation.a1.lbn"].runs[0]
     finish(demo, run, n_clean=3, n_robust=1)
     _, out, _ = call("status")
     users = sum(run in cell.runs for cell in demo.cells.values())
     total = next(line.split() for line in out.splitlines() if line.startswith("all "))
     assert total[1:3] == ["0", str(users)], "a number whose training is not there is stale"
-    assert "Runs: 0 evaluated, 1 stale, 0 evaluating, 0 trained" in out and "stale, 1 runs: train.json is gone" in out
+    assert "Runs: 0 evaluated, 1 stale, 0 evaluating, 0 trained" in out
+    assert "stale, 1 runs: train.json is gone" in out
 
 
 def test_status_tells_the_stages_apart(call, demo, finish):
@@ -52,14 +54,16 @@ def test_show_a_cell_prints_the_spec_that_training_takes(call, demo):
     run = demo.runs[demo.cells["main_comparison.ours.cifar10-binary"].runs[0]]
     assert code == 0
     assert json.loads(out[out.index("\n{") :]) == run.spec
-    assert paths.run_folder(run.name) in out and "bn_ablation.a0001.lbn" in out
+    assert paths.run_folder(run.name) in out
+    assert "bn_ablation.a0001.lbn" in out
 
 
 def test_show_a_run_by_the_start_of_its_id(call, demo):
     run = next(iter(demo.runs.values()))
     for what in (run.id, run.id[:10], run.name):
         code, out, _ = call("show", what)
-        assert code == 0 and out.startswith(f"run {run.id}: waiting")
+        assert code == 0
+        assert out.startswith(f"run {run.id}: waiting")
 
 
 def test_show_a_row_and_a_table(call):
@@ -84,9 +88,11 @@ def test_rows_name_targets(call):
 def test_render_shows_what_is_finished(call, demo, finish):
     finish(demo, demo.cells["bn_ablation.a1.lbn"].runs[0], n_clean=32, n_robust=16)
     code, out, _ = call("render", "--table", "bn_ablation")
-    assert code == 0 and len(out.splitlines()) == 3
+    assert code == 0
+    assert len(out.splitlines()) == 3
     text = (finish.folder / paths.table("demo", "bn_ablation", "md")).read_text()
-    assert "**25.00** [16.01, 36.82] / 44.41" in text and "· / 31.04" in text
+    assert "**25.00** [16.01, 36.82] / 44.41" in text
+    assert "· / 31.04" in text
 
 
 @pytest.mark.parametrize(
@@ -103,8 +109,11 @@ def test_render_shows_what_is_finished(call, demo, finish):
 )
 def test_wrong_input_is_one_line_and_exit_code_2(call, tmp_path, words, message):
     code, out, err = call(*words)
-    assert code == 2 and out == ""
-    assert err.startswith("error: ") and message in err and err.count("\n") == 1
+    assert code == 2
+    assert out == ""
+    assert err.startswith("error: ")
+    assert message in err
+    assert err.count("\n") == 1
     assert not (tmp_path / "work").exists()
 
 

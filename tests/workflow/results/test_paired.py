@@ -195,18 +195,18 @@ def test_a_family_is_adjusted():
 def test_variance_split_by_hand():
     # Two seeds, two images, right: [1, 1], [1, 0]. Mean 3/4; seeds 1, 1/2; images 1, 1/2.
     # MS seeds = 2 * 2 / 16 = 1/4, MS images = 1/4, MS rest = 4 * (1/4)^2 = 1/4: all of it is rest.
-    found = variance.split(np.array([[True, True], [True, False]]))
-    assert (found.seed, found.image, found.rest) == pytest.approx((0.0, 0.0, 0.25))
-    assert found.from_seeds == pytest.approx(math.sqrt(0.25 / 4))
+    split = variance.split(np.array([[True, True], [True, False]]))
+    assert (split.seed, split.image, split.rest) == pytest.approx((0.0, 0.0, 0.25))
+    assert split.from_seeds == pytest.approx(math.sqrt(0.25 / 4))
     assert variance.split(np.ones((1, 5), bool)) is None
 
 
 def test_variance_split_finds_what_was_put_in():
     draws, seeds, images = np.random.default_rng(0), 40, 4000
     chance = np.clip(0.5 + draws.normal(0, 0.05, (seeds, 1)) + draws.normal(0, 0.15, (1, images)), 0, 1)
-    found = variance.split(draws.random((seeds, images)) < chance)
-    assert math.sqrt(found.seed) == pytest.approx(0.05, abs=0.015)
-    assert math.sqrt(found.image) == pytest.approx(0.15, abs=0.01)
+    split = variance.split(draws.random((seeds, images)) < chance)
+    assert math.sqrt(split.seed) == pytest.approx(0.05, abs=0.015)
+    assert math.sqrt(split.image) == pytest.approx(0.15, abs=0.01)
 
 
 # Ranks
@@ -224,11 +224,11 @@ def test_critical_difference_of_four_methods_on_fourteen_sets():
 
 def test_ranks_and_groups():
     values = {"good": [9, 9, 9, 9, 9, 9, 9, 9], "fair": [8, 8, 8, 8, 8, 8, 8, 8], "tied": [8, 8, 8, 8, 8, 8, 8, 8], "bad": [1] * 8}
-    found = ranking.rank(values)
-    assert found.names == ("good", "fair", "tied", "bad")
-    assert found.ranks == (1.0, 2.5, 2.5, 4.0)
-    assert found.critical == pytest.approx(2.569 * math.sqrt(20 / 48), abs=2e-3)  # 1.658
-    assert found.groups == [(0, 2), (1, 3)]
+    ranked = ranking.rank(values)
+    assert ranked.names == ("good", "fair", "tied", "bad")
+    assert ranked.ranks == (1.0, 2.5, 2.5, 4.0)
+    assert ranked.critical == pytest.approx(2.569 * math.sqrt(20 / 48), abs=2e-3)  # 1.658
+    assert ranked.groups == [(0, 2), (1, 3)]
     # Friedman without ties by hand: ranks 1, 2, 3 in all of five settings, chi2 = 12 * 5 / (3 * 4) * (1 + 4 + 9) - 3 * 5 * 4 = 10.
     clear = ranking.rank({"a": [3] * 5, "b": [2] * 5, "c": [1] * 5})
     assert clear.p == pytest.approx(math.exp(-10 / 2))

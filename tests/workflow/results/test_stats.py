@@ -1,7 +1,5 @@
 """Hand-computed statistics."""
 
-import math
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -28,9 +26,10 @@ def test_wilson(hits, n, low, high):
 def test_wilson_holds_the_proportion_and_mirrors(pair):
     hits, n = pair
     low, high = stats.wilson(hits, n)
-    assert 0 <= low <= hits / n + 1e-12 and hits / n - 1e-12 <= high <= 1
+    assert 0 <= low <= hits / n + 1e-12
+    assert hits / n - 1e-12 <= high <= 1
     other = stats.wilson(n - hits, n)
-    assert math.isclose(other[0], 1 - high, abs_tol=1e-9) and math.isclose(other[1], 1 - low, abs_tol=1e-9)
+    assert other == pytest.approx((1 - high, 1 - low), abs=1e-9)
 
 
 @pytest.mark.parametrize("pair", [(1, 0), (0, 0), (-1, 5), (6, 5)])

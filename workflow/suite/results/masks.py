@@ -45,7 +45,7 @@ def read_pair(path: Path) -> Pair:
 
 def square_block(shapes: Mapping[str, tuple[int, ...]], where: str) -> int:
     """Number of the first block of stage 3 with two 3x3 convolutions of equal channels in and out; later stages start with a projection."""
-    blocks = sorted({int(found[1]) for name in shapes if (found := re.match(r"blocks\.(\d+)\.", name))})
+    blocks = sorted({int(place[1]) for name in shapes if (place := re.match(r"blocks\.(\d+)\.", name))})
     stage = 1
     for block in blocks:
         stage += f"blocks.{block}.projection.weight" in shapes
