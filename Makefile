@@ -29,7 +29,7 @@ lint: $(VENV)/ready
 	ruff format --check .
 	mypy
 	lint-imports
-	snakefmt --check workflow
+	snakefmt --check Snakefile workflow
 	snakemake --lint
 
 # python3 is accepted where the interpreter has no versioned name; the suite needs 3.11.

@@ -47,7 +47,9 @@ def copy(folder: Path, *, gpu: bool = False, epochs: int = 2, shards: int = 1) -
     """The repository as a user has it, with scale `tiny` and table `few`."""
     for name in ("workflow", "methods", "baselines", "snakemake_logger_plugin_calm"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "environment.yml", folder)
+    for name in ("Snakefile", "environment.yml"):
+        shutil.copy(ROOT / name, folder)
+    (folder / "profiles").symlink_to("workflow/profiles")
     (folder / "workflow/config/scales/tiny.yaml").write_text(SCALE.format(gpu=str(gpu).lower(), epochs=epochs, shards=shards))
     (folder / "workflow/config/tables/few.yaml").write_text(TABLE)
     return folder

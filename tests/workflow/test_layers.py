@@ -57,7 +57,7 @@ def test_planning_loads_no_torch():
 
 
 def rule_files() -> list[Path]:
-    return [ROOT / "workflow" / "Snakefile", *sorted((ROOT / "workflow" / "rules").glob("*.smk"))]
+    return [ROOT / "Snakefile", ROOT / "workflow" / "Snakefile", *sorted((ROOT / "workflow" / "rules").glob("*.smk"))]
 
 
 @pytest.mark.parametrize("path", rule_files(), ids=lambda path: path.name)

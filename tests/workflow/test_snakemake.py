@@ -11,7 +11,7 @@ from methods.core import paths
 from workflow.suite.planning import plan
 from workflow.suite.planning.config import ROOT
 
-SNAKEFILE = ROOT / "workflow" / "Snakefile"
+SNAKEFILE = ROOT / "Snakefile"
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ def test_wrong_input_is_a_clear_message(snakemake, words, message):
 def test_lint_and_format_are_clean():
     lint = subprocess.run([sys.executable, "-m", "snakemake", "--lint"], cwd=ROOT, capture_output=True, text=True)
     assert lint.returncode == 0, lint.stderr
-    files = [SNAKEFILE, *(ROOT / "workflow" / "rules").glob("*.smk")]
+    files = [SNAKEFILE, ROOT / "workflow" / "Snakefile", *(ROOT / "workflow" / "rules").glob("*.smk")]
     style = subprocess.run([sys.executable, "-m", "snakefmt", "--check", *map(str, files)], capture_output=True, text=True)
     assert style.returncode == 0, style.stderr
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 
-ROOT = Path(workflow.basedir).parent.resolve()
+ROOT = Path(workflow.current_basedir).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from methods.core import fingerprint, imports, method_files, paths

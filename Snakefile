@@ -1,0 +1,5 @@
+"""From a fresh clone to the paper's tables: `snakemake --cores 8 all_tables`."""
+
+
+# What an installed copy of the suite carries too.
+include: "workflow/Snakefile"
