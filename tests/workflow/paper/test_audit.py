@@ -56,16 +56,20 @@ def test_a_dash_for_a_number(paper):
 
 def test_rows_that_differ_in_more_than_p(paper):
     (line,) = numbers.mixed_scales(paper)
-    assert "10.49 as printed and 14.44 at equal a" in line and "`main_ablation` has 30.62" in line
+    assert "10.49 as printed and 14.44 at equal a" in line
+    assert "`main_ablation` has 30.62" in line
     cells = paper.cells.copy()
     cells.loc["complete_comparison.ours-p10.cifar10-binary", "a"] = 0.001
     assert numbers.mixed_scales(dataclasses.replace(paper, cells=cells)) == []
 
 
 def test_captions_against_rows(paper):
-    found = words.captions(paper)
-    assert len(found) == 5
-    assert "0 of 4 common cells are equal, 4 equal `at-small-p10`; what is said would be better by 3.20, 6.51, 0.78, 0.33" in found[-1]
+    contradictions = words.captions(paper)
+    assert len(contradictions) == 5
+    assert (
+        "0 of 4 common cells are equal, 4 equal `at-small-p10`; what is said would be better by 3.20, 6.51, 0.78, 0.33"
+        in contradictions[-1]
+    )
 
     def repair(facts):
         facts["small_row"]["said"] = "at-small-p10"
@@ -115,7 +119,8 @@ def test_algorithms_as_they_stand(paper):
 
 
 def test_suspicious_numbers(paper):
-    assert len(numbers.twins(paper)) == 3 and all("FlyingBird RN34 and FlyingBird+ RN34" in line for line in numbers.twins(paper))
+    assert len(numbers.twins(paper)) == 3
+    assert all("FlyingBird RN34 and FlyingBird+ RN34" in line for line in numbers.twins(paper))
     assert len(numbers.binary_above_full(paper)) == 5
     assert numbers.small_above_full(paper) == ["`comparison_rn18_rn50`, rn50-binary: Small RN50-p0.1 32.25, RN50 31.18"]
     assert len(numbers.small_above_full(changed(paper, **{"vanilla.at-small.cifar10-fp": 99.0}))) == 2
@@ -127,7 +132,8 @@ def test_the_report_is_generated_from_all_finders(paper):
     assert "## Vague words that do not hold at our threshold (5)" in text
     assert "43 marks are right" in text
     assert "2 in `bn_ablation`" in text
-    assert "61 of 61 cells" in text and "58 of 58 cells" in text and "57 of 57" in text
+    for counts in ("61 of 61 cells", "58 of 58 cells", "57 of 57"):
+        assert counts in text
     other = report.markdown(changed(paper, **{"main_comparison.at.imagenet100-fp": 53.91}), made_by="x")
     assert "56 of 57" in other
 
@@ -145,11 +151,11 @@ def test_layers_and_shares_are_those_of_the_trained_networks(paper):
 
     facts = paper.printed["network"]
     net = build("rn34", classes=10)
-    found = resnet.layers(facts)
-    assert [(item.channels_out, item.channels_in, item.kernel) for item in found] == [
+    layers = resnet.layers(facts)
+    assert [(item.channels_out, item.channels_in, item.kernel) for item in layers] == [
         (conv.out_channels, conv.in_channels, conv.kernel_size[0]) for _, conv in net.convs()
     ]
-    sizes = [item.weights for item in found]
+    sizes = [item.weights for item in layers]
     assert sum(sizes) == resnet.parameters(facts, affine=False) == facts["parameters"]
     affine = build("rn34", classes=10, bn_affine=True)
     assert resnet.parameters(facts, affine=True) == sum(p.numel() for p in affine.parameters())
@@ -184,7 +190,8 @@ def test_complexity(paper):
 def test_small_networks_come_out_as_printed(paper):
     table = closed_tables.small_networks(paper)
     for row in table.rows:
-        assert row[2] == row[3] and row[5] == row[6]
+        assert row[2] == row[3]
+        assert row[5] == row[6]
     assert [list(ARCHS[net["arch"]].channels) for net in paper.printed["small_networks"]] == [
         net["widths"][1:] for net in paper.printed["small_networks"]
     ]
@@ -197,7 +204,8 @@ def test_closed_tables_in_every_format(paper):
         table = make(paper)
         tex = table.latex("100 % & more")
         body = "\n".join(line for line in tex.splitlines() if not line.startswith("%"))
-        assert body.count("{") == body.count("}") and body.count(r"\begin{") == body.count(r"\end{")
+        assert body.count("{") == body.count("}")
+        assert body.count(r"\begin{") == body.count(r"\end{")
         assert not re.search(r"(?<!\\)[%#]", body)
         assert {line.count("&") for line in body.splitlines() if line.endswith(r" \\")} == {len(table.heads) - 1}
         assert table.sheet().count("\n") == len(table.rows) + 1

@@ -18,9 +18,9 @@ layer_sizes = st.lists(st.integers(1, 7), min_size=2, max_size=3)
 
 def optima(sizes: list[int], total: int, value) -> list[tuple[int, ...]]:
     """Every allocation of `total` kept weights that maximises `value`, by enumeration."""
-    found = [m for m in product(*(range(n + 1) for n in sizes)) if sum(m) == total]
-    best = max(map(value, found))
-    return [m for m in found if value(m) == best]
+    allocations = [m for m in product(*(range(n + 1) for n in sizes)) if sum(m) == total]
+    best = max(map(value, allocations))
+    return [m for m in allocations if value(m) == best]
 
 
 @settings(max_examples=150, deadline=None)
@@ -169,6 +169,7 @@ def test_last_batch_norm_cancels_the_scale():
 def test_without_it_gradients_vanish_or_explode():
     _, grad_u, right = last_layer(1.0, lbn=False)
     _, scaled_u, _ = last_layer(64.0, lbn=False)
-    assert right.any() and (~right).any()
+    assert right.any()
+    assert (~right).any()
     assert (scaled_u[right].norm(dim=1) < grad_u[right].norm(dim=1)).all()
     assert (scaled_u[~right].norm(dim=1) > 10 * grad_u[~right].norm(dim=1)).all()

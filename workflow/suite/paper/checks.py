@@ -16,8 +16,8 @@ from workflow.suite.tables import diff_text
 
 def write_diff(plan: Plan, folder: Path = Path()) -> list[Path]:
     """reports/<scale>/diff.md and .csv."""
-    found, scale = compare.compare(plan, folder), plan.scale.name
-    texts = {"md": diff_text.of_plan(plan, found, made_by=made_by()), "csv": diff_text.sheet(found)}
+    differences, scale = compare.compare(plan, folder), plan.scale.name
+    texts = {"md": diff_text.of_plan(plan, differences, made_by=made_by()), "csv": diff_text.sheet(differences)}
     return _write({folder / paths.diff(scale, kind): text for kind, text in texts.items()})
 
 

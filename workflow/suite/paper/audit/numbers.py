@@ -32,13 +32,13 @@ def repeated(paper: Paper) -> list[list]:
 
 def two_numbers(paper: Paper) -> list[str]:
     """Cells of the same setting with different numbers."""
-    found = []
+    contradictions = []
     for group in repeated(paper):
         for one, two in combinations(group, 2):
             if one.state == two.state == "number" and one.value != two.value:
                 values = f"{one.value:.2f} in `{one.table}`, {two.value:.2f} in `{two.table}` ({two.value - one.value:+.2f})"
-                found.append(f"{name(one)}: {values}")
-    return found
+                contradictions.append(f"{name(one)}: {values}")
+    return contradictions
 
 
 def equal_numbers(paper: Paper) -> tuple[int, int]:
@@ -50,17 +50,17 @@ def equal_numbers(paper: Paper) -> tuple[int, int]:
 def dash_and_number(paper: Paper) -> list[str]:
     """Cells printed as a dash that another table has a number for, where dashes are said to be trivial or not applicable."""
     meant = {item["table"]: item["dash"] for item in paper.printed["captions"] if "dash" in item}
-    found = []
+    contradictions = []
     for group in repeated(paper):
         for dash in (cell for cell in group if cell.state == "none" and cell.table in meant):
             for other in (cell for cell in group if cell.state == "number" and cell.value > TRIVIAL):
-                found.append(f"{name(dash)}: a dash ({meant[dash.table]}) in `{dash.table}`, {other.value:.2f} in `{other.table}`")
-    return found
+                contradictions.append(f"{name(dash)}: a dash ({meant[dash.table]}) in `{dash.table}`, {other.value:.2f} in `{other.table}`")
+    return contradictions
 
 
 def mixed_scales(paper: Paper) -> list[str]:
     """Two rows of ours that seem to differ in p alone and differ in the score scale a as well, with the number at equal a elsewhere."""
-    cells, found = settings(paper), []
+    cells, contradictions = settings(paper), []
     mine = cells[cells["method"].isin(OURS) & (cells["state"] == "number")]
     for _, rows in mine[mine["section"].notna()].groupby(["table", "method", "column"], sort=False):
         for one, two in combinations(rows.itertuples(), 2):
@@ -70,24 +70,24 @@ def mixed_scales(paper: Paper) -> list[str]:
             same = mine[(mine[list(keys)] == pd.Series(keys)).all(axis=1)]
             for twin in same.itertuples():
                 gaps = f"the gap is {one.value - two.value:.2f} as printed and {one.value - twin.value:.2f} at equal a"
-                found.append(
+                contradictions.append(
                     f"`{one.table}`, {name(one)} (a = {one.a}, {one.value:.2f}) and p = {two.p} (a = {two.a}, {two.value:.2f}) differ in a"
                     f" too; `{twin.table}` has {twin.value:.2f} for the latter at a = {twin.a}: {gaps}"
                 )
-    return found
+    return contradictions
 
 
 def twins(paper: Paper) -> list[str]:
     """Two rows of one table with the same number in the same column."""
-    found = []
+    contradictions = []
     cells = paper.cells[paper.cells["state"] == "number"]
     cells = cells[cells.duplicated(["table", "column", "value"], keep=False)]
     for (table, column, value), group in cells.groupby(["table", "column", "value"], sort=False):
-        found += [
+        contradictions += [
             f"`{table}`, {column}: {a.method} {a.network} and {b.method} {b.network} both {value:.2f}"
             for a, b in combinations(group.itertuples(), 2)
         ]
-    return found
+    return contradictions
 
 
 def binary_above_full(paper: Paper) -> list[str]:
@@ -101,12 +101,12 @@ def binary_above_full(paper: Paper) -> list[str]:
 def small_above_full(paper: Paper) -> list[str]:
     """Small networks that beat the full-size one they imitate, with the same training and without LBN."""
     cells = paper.cells[(paper.cells["state"] == "number") & (paper.cells["method"] == "AT") & (paper.cells["lbn"] == False)]  # noqa: E712
-    found = []
+    contradictions = []
     for (table, column), group in cells.groupby(["table", "column"], sort=False):
         is_small = group["arch"].str.startswith("small")
         for small in group[is_small].itertuples():
             beaten = group[~is_small & (group["value"] < small.value)]
-            found += [
+            contradictions += [
                 f"`{table}`, {column}: {small.network} {small.value:.2f}, {full.network} {full.value:.2f}" for full in beaten.itertuples()
             ]
-    return found
+    return contradictions

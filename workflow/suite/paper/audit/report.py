@@ -33,7 +33,7 @@ def findings(paper: Paper) -> dict[str, list[str]]:
 def markdown(paper: Paper, *, made_by: str) -> str:
     """The whole audit."""
     parts = ["# Where the paper contradicts itself", HEAD]
-    for title, found in findings(paper).items():
-        parts.append(f"## {title} ({len(found)})" if title != "Checked" else f"## {title}")
-        parts.append("\n".join(f"- {line}" for line in found) or "Nothing.")
+    for title, contradictions in findings(paper).items():
+        parts.append(f"## {title} ({len(contradictions)})" if title != "Checked" else f"## {title}")
+        parts.append("\n".join(f"- {line}" for line in contradictions) or "Nothing.")
     return "\n\n".join([*parts, f"*{made_by}*"]) + "\n"

@@ -23,8 +23,8 @@ def layer(e: Evidence) -> dict[str, int]:
 
 def flops(e: Evidence) -> dict[str, float]:
     """Percent of FLOPs that binary weights save in the whole network at the headline setting."""
-    headline, found = e.printed["headline"], resnet.layers(e.printed["network"])
-    kept = exact_shares([item.weights for item in found], **headline)
+    headline, layers = e.printed["headline"], resnet.layers(e.printed["network"])
+    kept = exact_shares([item.weights for item in layers], **headline)
     blocks = [
         theory.Block(
             kernel=item.kernel,
@@ -33,7 +33,7 @@ def flops(e: Evidence) -> dict[str, float]:
             channels_out=item.channels_out,
             sparsity=1 - m / item.weights,
         )
-        for item, m in zip(found[:-1], kept, strict=False)  # the classifier is no convolution-norm-ReLU block
+        for item, m in zip(layers[:-1], kept, strict=False)  # the classifier is no convolution-norm-ReLU block
     ]
 
     def cost(binary: bool) -> dict[str, float]:
@@ -105,16 +105,16 @@ def concentrates(e: Evidence) -> Finding:
     f"the complexity table summed over RN34 gives both within {ABOUT:g} point",
 )
 def network_savings(e: Evidence) -> Finding:
-    found = flops(e)
-    holds = all(abs(found[phase] - said) <= ABOUT for phase, said in e.printed["complexity"]["network"].items())
-    return holds, ", ".join(f"{name} {value:.2f} %" for name, value in found.items())
+    shares = flops(e)
+    holds = all(abs(shares[phase] - said) <= ABOUT for phase, said in e.printed["complexity"]["network"].items())
+    return holds, ", ".join(f"{name} {value:.2f} %" for name, value in shares.items())
 
 
 @claim("C87", "A.2", "A binary block saves 34, 29 and 43 % of forward, backward and inference", "one minus the block's ratios, rounded")
 def block_savings(e: Evidence) -> Finding:
-    found = {name: 100 * (1 - ratio) for name, ratio in block(e).ratios().items()}
-    holds = all(round(found[name]) == said for name, said in e.printed["complexity"]["savings"].items())
-    return holds, ", ".join(f"{name} {value:.2f} %" for name, value in found.items())
+    savings = {name: 100 * (1 - ratio) for name, ratio in block(e).ratios().items()}
+    holds = all(round(savings[name]) == said for name, said in e.printed["complexity"]["savings"].items())
+    return holds, ", ".join(f"{name} {value:.2f} %" for name, value in savings.items())
 
 
 @claim(
@@ -137,8 +137,8 @@ def overhead_is_constant(e: Evidence) -> Finding:
 )
 def factor_is_large(e: Evidence) -> Finding:
     neurons = e.printed["last_layer"]["neurons"]
-    found = {r: theory.logit_factor(neurons, r) for r in (e.printed["headline"]["sparsity"], 0.998)}
-    return found[e.printed["headline"]["sparsity"]] >= MUCH, ", ".join(f"r={r}: {value:.2f}" for r, value in found.items())
+    factors = {r: theory.logit_factor(neurons, r) for r in (e.printed["headline"]["sparsity"], 0.998)}
+    return factors[e.printed["headline"]["sparsity"]] >= MUCH, ", ".join(f"r={r}: {value:.2f}" for r, value in factors.items())
 
 
 @claim(

@@ -72,7 +72,7 @@ def optima(sizes: tuple[int, ...], value) -> list[list[tuple[int, ...]]]:
     by_total = defaultdict(list)
     for kept in product(*(range(n + 1) for n in sizes)):
         by_total[sum(kept)].append((value(kept), kept))
-    return [[kept for found, kept in items if found == max(items)[0]] for items in by_total.values()]
+    return [[kept for score, kept in items if score == max(items)[0]] for items in by_total.values()]
 
 
 def subnetworks(sizes: tuple[int, ...]):

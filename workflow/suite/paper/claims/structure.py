@@ -70,14 +70,14 @@ def forty_between(e: Evidence) -> Finding:
     f"in all four panels the fullest channel holds more, and the emptiest less, than in the average of {masks.SIMULATIONS} random prunings",
 )
 def less_even_than_random(e: Evidence) -> Finding:
-    holds, found = True, []
+    holds, counted = True, []
     for layer, mask in enumerate(layers(e.masks("robust")), 1):
         reference = masks.random_reference(mask.shape, int(mask.sum()))
         for name, average in (("input", reference.inputs[0]), ("output", reference.outputs[0])):
             counts = masks.falling(SIDES[name](mask))
             holds = holds and bool(counts[0] > average[0] and counts[-1] < average[-1])
-            found.append(f"layer {layer} {name} {counts[0]}..{counts[-1]} vs {average[0]:.1f}..{average[-1]:.1f}")
-    return holds, "; ".join(found)
+            counted.append(f"layer {layer} {name} {counts[0]}..{counts[-1]} vs {average[0]:.1f}..{average[-1]:.1f}")
+    return holds, "; ".join(counted)
 
 
 @claim("C78", "4.3", "A few kernels keep all nine weights", "at least one does")
@@ -102,20 +102,23 @@ def layers(pair: Pair) -> tuple[np.ndarray, np.ndarray]:
 
 def aligned(pair: Pair) -> Finding:
     """Overlap of empty outputs with empty inputs of the next layer, against independent sets of the same sizes."""
-    found = masks.overlap(pair)
-    return found.both > 0 and found.jaccard >= 2 * found.by_chance, f"overlap {found.jaccard:.2f}, {found.by_chance:.2f} by chance"
+    overlap = masks.overlap(pair)
+    return (
+        overlap.both > 0 and overlap.jaccard >= 2 * overlap.by_chance,
+        f"overlap {overlap.jaccard:.2f}, {overlap.by_chance:.2f} by chance",
+    )
 
 
 def clustered(pair: Pair) -> Finding:
     """Empty channels and empty kernels, against their expected number under random pruning."""
-    holds, found = True, []
+    holds, counted = True, []
     for layer, mask in enumerate(layers(pair), 1):
         channels = sum(int((count(mask) == 0).sum()) for count in SIDES.values())
         expected = sum(chance(mask, at_most=0, channels=mask.shape[axis]) for axis in (0, 1))
         kernels, by_chance = int(per_kernel(mask)[0]), chance(mask, at_most=0)
         holds = holds and channels > expected and kernels > by_chance
-        found.append(f"layer {layer}: {channels} channels vs {expected:.2g}, {kernels} kernels vs {by_chance:.0f}")
-    return holds, "; ".join(found)
+        counted.append(f"layer {layer}: {channels} channels vs {expected:.2g}, {kernels} kernels vs {by_chance:.0f}")
+    return holds, "; ".join(counted)
 
 
 @claim(
