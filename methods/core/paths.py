@@ -81,6 +81,11 @@ def evaluation(run: str = "{run}", evaluation: str = "{evaluation}") -> str:
     return f"{run_folder(run)}/eval/{evaluation}.json"
 
 
+def security_curve(run: str = "{run}", norm: str = "{norm}") -> str:
+    """Robust accuracy of a Run at several radii; `norm` is Linf or L2."""
+    return f"{run_folder(run)}/eval/curve.{norm}.json"
+
+
 def frame(scale: str = "{scale}", kind: str = "{kind}") -> str:
     """All measured numbers of a scale as one frame; `kind` is one of FRAMES."""
     return f"{RESULTS}/frames/{scale}.{kind}"

@@ -140,3 +140,11 @@ def test_seeds_on_the_command_line_multiply_the_trainings(snakemake):
     code, output = snakemake(*words, "seeds=[1,1]")
     assert code != 0
     assert "suite.yaml: seeds: [1, 1] is not allowed; allowed: a list of seeds such as [1, 2, 3], each once" in output
+
+
+def test_a_security_curve_is_made_for_the_run_that_is_named(snakemake):
+    demo = plan.load("demo", data_root=snakemake.folder / "none")
+    (run,) = demo.cells["main_comparison.at.cifar10-fp"].runs
+    code, output = snakemake("-n", *(paths.security_curve(run, norm) for norm in ("Linf", "L2")), "--config", "data_root=none")
+    assert code == 0, output
+    assert jobs(output) == {"data": 1, "train": 1, "security_curve": 2, "total": 4}

@@ -77,6 +77,7 @@ wildcard_constraints:
     evaluation="[0-9a-f]{12}",
     k="[0-9]+",
     n="[0-9]+",
+    norm="Linf|L2",
     scale="[a-z0-9_]+",
     table="[a-z0-9_]+",
     figure="[a-z0-9_]+",
@@ -128,6 +129,13 @@ def evaluate_needs(run, evaluation, attempt):
     }
 
 
+def curve_needs(run, attempt):
+    """Minutes and megabytes of a security curve: those of a shard of the Run's evaluation, which attacks for longer."""
+    if planned(run).name not in PLAN.evaluations:
+        raise WorkflowError(f"'{run}' is no network of a table; it has no security curve")
+    return evaluate_needs(run, PLAN.evaluations[run].id, attempt)
+
+
 def same_scale(scale):
     """Refuse a target of another scale than the one this invocation plans."""
     if scale != PLAN.scale.name:
@@ -152,7 +160,7 @@ def of_table(wildcards):
 def of_figure(wildcards):
     """The files that a figure is drawn from."""
     same_scale(wildcards.scale)
-    return clear(catalogue.find, wildcards.figure).needs(PLAN)
+    return clear(catalogue.find, wildcards.figure).inputs(PLAN)
 
 
 def behind(*modules):

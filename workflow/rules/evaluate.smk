@@ -71,3 +71,23 @@ else:
             ENVIRONMENT
         shell:
             "exec python -m methods.warm methods.evaluate merge --out {output} {input} > {log} 2>&1"
+
+
+# No target asks for it: robust accuracy at eight radii, of a Run that it is wanted for.
+rule security_curve:
+    input:
+        paths.train_manifest(),
+    output:
+        paths.security_curve(),
+    log:
+        paths.log("security_curve", "{run}", "{norm}"),
+    conda:
+        ENVIRONMENT
+    resources:
+        gpu=int(PLAN.scale.require_gpu),
+        runtime=lambda wc, attempt: curve_needs(wc.run, attempt)["runtime"],
+        mem_mb=lambda wc, attempt: curve_needs(wc.run, attempt)["mem_mb"],
+    params:
+        folder=lambda wc: paths.run_folder(wc.run),
+    shell:
+        "exec python -m methods.warm methods.evaluate curve --run {params.folder} --norm {wildcards.norm} --out {output} > {log} 2>&1"

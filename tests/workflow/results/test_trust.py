@@ -10,6 +10,7 @@ from methods.core.trust_checks import CHECKS
 from tests.workflow.results.panels import evaluate, measured
 from workflow.suite.__main__ import main
 from workflow.suite.planning import plan
+from workflow.suite.planning.config import ROOT
 from workflow.suite.results import trust
 from workflow.suite.results.measure import measure
 
@@ -114,3 +115,9 @@ def test_strict_is_an_exit_code_for_failures(demo, cell, tmp_path, call):
 
 def test_an_empty_result_has_no_panels(call):
     assert "0 evaluated cells" in call()[1]
+
+
+def test_the_page_of_the_panel_names_every_check():
+    lines = (ROOT / "docs" / "trust.md").read_text().splitlines()
+    for name, about in CHECKS.items():
+        assert f"| `{name}` | {about.question} | {about.number} | {about.margin} | {about.citation} |" in lines

@@ -15,13 +15,20 @@ from workflow.suite.tables import caption
 @dataclass(frozen=True, kw_only=True)
 class Figure:
     """A figure: `paper` is its label there; `needs` gives the files to wait for, none where it is not available; `draw` names a function
-    (plan, folder, title, foot) of a module of this package, loaded when it is drawn."""
+    (plan, folder, title, foot) of a module of this package, loaded when it is drawn. One that waits for nothing and shows whichever of its
+    files are there has `present` in the place of `needs`, and `how` says what makes such a file."""
 
     title: str
     about: str
     paper: str | None
-    needs: Callable[[Plan], list[str]]
+    needs: Callable[[Plan], list[str]] = lambda plan: []
     draw: str
+    present: Callable[[Plan, Path], list[str]] | None = None
+    how: str = "none of the Runs that it needs is available at this scale"
+
+    def inputs(self, plan: Plan, folder: Path = Path()) -> list[str]:
+        """The files that it is drawn from; none where it cannot be drawn."""
+        return self.present(plan, folder) if self.present else self.needs(plan)
 
     @property
     def modules(self) -> tuple[str, ...]:
@@ -79,6 +86,14 @@ FIGURES: Mapping[str, Figure] = {
         needs=needs.of_ranks,
         draw="critical_difference.draw",
     ),
+    "security_curves": Figure(
+        title="Security curves",
+        about="Robust accuracy against the radius of the attack, in Linf and L2, of Runs that such a curve was measured for.",
+        paper=None,
+        present=needs.of_security,
+        how=f"no curve is measured; `snakemake --cores 1 {paths.security_curve('RUN', 'Linf')}` measures that of a Run",
+        draw="security.draw",
+    ),
     "size_accuracy": Figure(
         title="Robust accuracy against model size",
         about="Robust accuracy of every method of the comparisons against the kilobytes its network needs; size.py has the formula.",
@@ -96,16 +111,17 @@ def find(name: str) -> Figure:
     return FIGURES[name]
 
 
-def available(plan: Plan) -> list[str]:
-    """The figures that this plan has Runs for."""
-    return [name for name, figure in FIGURES.items() if figure.needs(plan)]
+def available(plan: Plan, folder: Path = Path()) -> list[str]:
+    """The figures that this plan has Runs for, or files under `folder`."""
+    return [name for name, figure in FIGURES.items() if figure.inputs(plan, folder)]
 
 
 def write(plan: Plan, name: str, folder: Path = Path()) -> list[Path]:
     """Draw a figure from the finished Runs under `folder`; the files written."""
     figure = find(name)
-    if not figure.needs(plan):
-        raise UserError(f"figure '{name}' has no Runs at scale '{plan.scale.name}'; `python -m workflow.suite status` says what is missing")
+    if not figure.inputs(plan, folder):
+        why = f"{figure.how}; `python -m workflow.suite status` says what is missing"
+        raise UserError(f"figure '{name}' cannot be drawn at scale '{plan.scale.name}': {why}")
     from workflow.suite.figures import style  # plotting libraries are slow to load, and only needed here
 
     module, _, function = figure.draw.partition(".")

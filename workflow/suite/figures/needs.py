@@ -1,5 +1,7 @@
 """Which cells and Runs each figure shows: functions of the plan alone, so that Snakemake can ask without loading a plotting library."""
 
+from pathlib import Path
+
 from methods.core import paths
 from workflow.suite.planning.plan import Cell, Plan
 from workflow.suite.results import settings
@@ -7,6 +9,7 @@ from workflow.suite.results import settings
 # RN34-LBN, binary weights, CIFAR-10, r = 0.99, p = 0.1: the network that the paper's mask figures are of, as far as it says.
 SUBJECT = "main_comparison.ours.cifar10-binary"
 RATIOS = "sp_ratio"
+NORMS = ("Linf", "L2")  # of security curves
 CURVES = tuple((column, row) for column in ("r99", "r5") for row in ("p01", "p05", "p08", "p10"))
 COMPARISONS = ("main_comparison", "complete_comparison", "comparison_rn18_rn50")
 
@@ -40,6 +43,16 @@ def of_ratios(plan: Plan) -> list[str]:
 def of_ranks(plan: Plan) -> list[str]:
     runs = dict.fromkeys(run for name in settings.TABLES if name in plan.tables for run in plan.final_runs(name))
     return [paths.evaluation(run, plan.evaluations[run].id) for run in runs]
+
+
+def security_runs(plan: Plan, folder: Path) -> dict[str, list[str]]:
+    """Norm -> the Runs that have a security curve in it."""
+    runs = plan.final_runs()
+    return {norm: [run for run in runs if (folder / paths.security_curve(run, norm)).is_file()] for norm in NORMS}
+
+
+def of_security(plan: Plan, folder: Path) -> list[str]:
+    return [paths.security_curve(run, norm) for norm, runs in security_runs(plan, folder).items() for run in runs]
 
 
 def compared(plan: Plan) -> list[Cell]:

@@ -61,7 +61,7 @@ def figure(plan: Plan, name: str, folder: Path) -> dict[str, Any]:
     about, path = catalogue.find(name), folder / paths.figure(plan.scale.name, name, "png")
     found = {"name": name, "title": about.title, "about": about.about, "paper": about.paper}
     if not path.is_file():
-        why = "not drawn yet" if about.needs(plan) else "none of the Runs that it needs is available at this scale"
+        why = "not drawn yet" if about.inputs(plan, folder) else about.how
         return found | {"picture": None, "why": why}
     content = path.read_bytes()
     try:
