@@ -30,7 +30,7 @@ def folder(demo, tmp_path):
     return tmp_path
 
 
-def write(demo, folder, address, norm, **changes):
+def write(demo, folder, address, norm, /, **changes):
     path = folder / paths.security_curve(demo.cells[address].runs[0], norm)
     path.parent.mkdir(parents=True, exist_ok=True)
     sealed.write(path, {**CURVES[norm], "n": 40, "norm": norm, **changes})
