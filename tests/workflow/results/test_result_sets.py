@@ -121,3 +121,12 @@ def test_a_frame_of_other_runs_is_refused(call, two, tmp_path):
 def test_a_damaged_spec_is_one_line(call, seeds):
     next(seeds["folder"].glob(paths.spec("*"))).write_text("{")
     assert "spec.json: is not the spec of a Run" in call("diff", str(seeds["folder"]), "demo")[2]
+
+
+def test_named_seeds_are_all_that_a_set_has(tmp_path):
+    """Also where the scale gives some cells more of them."""
+    lite = plan.load("lite", data_root=tmp_path)
+    assert lite.scale.seeds == (1234,)
+    assert {seed for cell in lite.cells.values() for seed in lite.seeds_of(cell)} > {1234}
+    named = result_sets.load("lite:1234", lite, folder=tmp_path, data_root=tmp_path)
+    assert {len(item.cell.runs) for item in named.cells.values()} == {0, 1}

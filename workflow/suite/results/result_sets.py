@@ -33,7 +33,8 @@ def load(text: str, planned: Plan, *, folder: Path, data_root: Path) -> ResultSe
     results/ of the planned scale. A folder or a frame is read with the seeds that it has."""
 
     def at(scale: str, seeds: tuple[int, ...] | None = None) -> Plan:
-        same = scale == planned.scale.name and seeds in (None, planned.scale.seeds)
+        alone = not planned.scale.seeds_when  # else some cells have more seeds than the scale's own
+        same = scale == planned.scale.name and (seeds is None or (alone and seeds == planned.scale.seeds))
         return planned if same else plan.load(scale, data_root=data_root, seeds=seeds)
 
     name, colon, seeds = text.partition(":")
