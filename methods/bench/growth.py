@@ -52,14 +52,14 @@ def plot(points: list[dict[str, float]], title: str, path: Path) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(figsize=(6, 4))
+    figure, axes = pyplot.subplots(figsize=(7.5, 4))
     for number, width in enumerate(sorted({point["width"] for point in points})):
         mine = [point for point in points if point["width"] == width]
         for name, style in (("sparse", "-o"), ("dense", "--")):
             label = f"{name}, width {width:g}"
             axes.loglog([p["density"] for p in mine], [p[name] for p in mine], style, color=f"C{number}", label=label, markersize=3)
     axes.set(xlabel="share of kept weights", ylabel="seconds of a pass", title=title)
-    axes.legend(fontsize=7)
+    axes.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=150, bbox_inches="tight")
     pyplot.close(figure)

@@ -20,6 +20,7 @@ from msgspec import Meta, Struct
 
 from methods.core.architectures import layers, shape_of
 from methods.core.errors import UserError
+from methods.networks.arguments import Residual
 from methods.networks.compact import planes
 from methods.networks.compact.mask import STRENGTHS
 from methods.networks.compact.values import MOST_LEVELS
@@ -31,18 +32,6 @@ START = len(MAGIC) + 1 + hashlib.sha256().digest_size
 
 Count = Annotated[int, Meta(ge=0, le=MOST_WEIGHTS)]
 Rank = Annotated[int, Meta(ge=0, lt=len(STRENGTHS))]
-
-
-class Network(Struct, forbid_unknown_fields=True, frozen=True):
-    """The arguments that build the network."""
-
-    arch: Annotated[str, Meta(max_length=40)]
-    classes: Annotated[int, Meta(ge=1, le=100_000)]
-    stem: Literal["cifar", "imagenet"]
-    width: Annotated[float, Meta(gt=0, le=64)] | Annotated[int, Meta(gt=0, le=64)]
-    lbn: bool
-    bn_affine: bool
-    head_bias: bool
 
 
 class Layer(Struct, forbid_unknown_fields=True, frozen=True, array_like=True):
@@ -59,7 +48,7 @@ class Layer(Struct, forbid_unknown_fields=True, frozen=True, array_like=True):
 class Header(Struct, forbid_unknown_fields=True, frozen=True):
     """All that is said of a network besides its numbers. `half`: real weights were rounded to float16, at the user's wish."""
 
-    network: Network
+    network: Residual
     spec: dict[str, Any]
     layers: Annotated[list[Layer], Meta(max_length=1000)]
     batches: Annotated[list[Annotated[int, Meta(ge=0, le=1 << 62)]], Meta(max_length=1000)]
@@ -104,7 +93,7 @@ def parse(content: bytes, where: str) -> tuple[Header, list[bytes]]:
     return header, sections
 
 
-def check_size(network: Network) -> None:
+def check_size(network: Residual) -> None:
     """Raise ValueError for a network that no file of ours can hold, before it is built."""
     image = 224 if network.stem == "imagenet" else 32
     weights = sum(layer.weights for layer in layers(shape_of(network.arch, network.width), classes=network.classes, image=image))

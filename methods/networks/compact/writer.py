@@ -10,9 +10,10 @@ from torch import Tensor
 
 from methods.core.errors import UserError
 from methods.core.signs import LAW, signs
+from methods.networks.arguments import Residual
 from methods.networks.compact import mask, planes, values
 from methods.networks.compact.coder import Encoder
-from methods.networks.compact.container import Header, Layer, Network, assemble
+from methods.networks.compact.container import Header, Layer, assemble
 from methods.networks.model_file import sound
 from methods.networks.resnet import Net
 
@@ -53,7 +54,7 @@ def encode(net: Net, spec: dict[str, Any], tensors: dict[str, Tensor] | None = N
     by_law = any(layer.values == "law" for layer in parts.layers)
     sections = [parts.coder.finish(), planes.packed(_halved(real) if half else real), planes.packed(np.concatenate(numbers))]
     header = Header(
-        network=Network(**net.arguments),  # type: ignore[arg-type]
+        network=Residual(**net.arguments),  # type: ignore[arg-type]
         spec=spec,
         layers=parts.layers,
         batches=[int(t) for t in others if not t.is_floating_point()],

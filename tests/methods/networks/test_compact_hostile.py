@@ -7,7 +7,7 @@ import json
 import os
 import pickle
 import random
-import time
+import tracemalloc
 import zlib
 from pathlib import Path
 
@@ -76,9 +76,10 @@ def test_any_flipped_bit_is_noticed():
         assert outcome(bytes(content)) is not None, place
 
 
+@pytest.mark.timeout(300)  # a file that takes long would be one that takes for ever
 def test_bits_flipped_by_somebody_who_repairs_the_checksum():
     """Nearly always an error all the same: masks do not keep as many weights as the header says, compression has checks of its own."""
-    draws, errors, start = random.Random(1), 0, time.monotonic()
+    draws, errors = random.Random(1), 0
     rest = GOOD[START:]
     for case in range(250):
         content = bytearray(rest)
@@ -87,7 +88,6 @@ def test_bits_flipped_by_somebody_who_repairs_the_checksum():
             content[draws.randrange(first, len(content))] ^= 1 << draws.randrange(8)
         errors += outcome(sealed(bytes(content))) is not None
     assert errors > 200
-    assert time.monotonic() - start < 60
 
 
 def test_flipped_bits_of_the_plain_header():
@@ -106,7 +106,7 @@ def test_flipped_bits_of_the_plain_header():
         ({"network": network(width=1e300)}, r"Expected `(float|int)` <= 64"),
         ({"network": network(width=-1)}, r"Expected `int` >= 1"),
         ({"network": network(classes=10**9)}, r"Expected `int` <= 100000"),
-        ({"network": network(arch="vgg")}, "unknown architecture 'arch: vgg'"),
+        ({"network": network(arch="vgg")}, "Invalid enum value 'vgg'"),
         ({"network": network(stem="x")}, "Invalid enum value"),
         ({"network": network(builder="os:system")}, "unknown field `builder`"),
         ({"network": network(lbn=False)}, "bytes"),
@@ -143,13 +143,33 @@ def test_huge_networks_are_refused_before_they_are_built(monkeypatch):
             reader.decode(forged(network=network(width=width)), "net.rbs")
 
 
+def peak(content: bytes) -> tuple[str | None, int]:
+    """The outcome, and the most memory that Python objects took on the way, beyond that of the content."""
+    tracemalloc.start()
+    try:
+        return outcome(content), tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
 def test_bombs_stay_small():
-    """A megabyte that would become a gigabyte: of the header, and of the numbers."""
+    """A quarter of a megabyte that would become a quarter of a gigabyte: as the header, and as each compressed section."""
     bomb = zlib.compress(bytes(1 << 28), 9)
-    head = len(bomb).to_bytes(4, "little") + bomb
-    assert f"more than the {MOST_HEADER} bytes" in outcome(sealed(head))
-    sizes = [HEADER["sections"][0], HEADER["sections"][1], len(bomb)]
-    assert "more than the" in outcome(forged(SECTIONS[: sum(sizes[:2])] + bomb, sections=sizes))
+    message, memory = peak(sealed(len(bomb).to_bytes(4, "little") + bomb))
+    assert f"more than the {MOST_HEADER} bytes" in message
+    assert memory < 1 << 22
+    coded, real, numbers = HEADER["sections"]
+    for section in (1, 2):
+        sizes = [coded, real, numbers]
+        sizes[section] = len(bomb)
+        bodies = [SECTIONS[:coded], SECTIONS[coded : coded + real], SECTIONS[coded + real :]]
+        bodies[section] = bomb
+        message, memory = peak(forged(b"".join(bodies), sections=sizes))
+        assert "more than the" in message
+        assert memory < 1 << 22
+
+
+def test_json_of_great_depth():
     deep = b'{"a":' * 30_000 + b"1" + b"}" * 30_000
     plain = json.dumps({**HEADER, "spec": {}}).encode().replace(b'"spec": {}', b'"spec": ' + deep)
     assert outcome(forged(plain=plain)) is not None

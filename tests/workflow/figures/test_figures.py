@@ -316,7 +316,7 @@ def test_sizes_are_shown_once_per_network(demo, folder):
 
 def test_a_figure_says_which_sizes_were_measured(demo, folder):
     foot = " ".join(text.get_text() for text in drawn(size_plot.draw, demo, folder).figure.texts).replace("\n", " ")
-    assert "Size: bytes of the compact file; counted for AT: positions and values of the kept weights" in foot
+    assert "Size: bytes of the compact file; counted for AT (not pruned, so not packed): positions and values of the kept weights" in foot
 
 
 def test_no_image_or_every_image_withstood(demo, folder, tmp_path):

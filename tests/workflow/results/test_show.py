@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from methods.core import paths, sealed
 from tests.workflow.results.recorded import record
 from workflow.suite.planning import plan
 from workflow.suite.results.show import show
@@ -51,6 +52,14 @@ def test_a_run_leads_with_its_results(small, folder):
     head, text = show(small, run, folder).split("\n", 1)
     assert head == f"run {small.runs[run].id}: evaluated"
     assert text.startswith(RESULTS + "  folder: ")
+
+
+def test_a_network_that_was_not_packed_says_why(small, folder):
+    run = small.cells["small.other.fp"].runs[0]
+    path = folder / paths.train_manifest(run)
+    sealed.write(path, sealed.read(path) | {"bytes": None})
+    text = show(small, run, folder)
+    assert "\n  size        no network.rbs: a network that is not pruned is not packed, its model.safetensors is all there is\n" in text
 
 
 def test_a_run_says_what_its_files_say(small, folder):

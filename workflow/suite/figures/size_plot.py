@@ -102,7 +102,7 @@ def _measure(points: list[Point]) -> str:
     counted = sorted({point.method for point in points if not point.measured}, key=str.lower)
     if not counted:
         return "bytes of the compact file"
-    rest = f"counted for {', '.join(counted)}: positions and values of the kept weights, batch norms, biases"
+    rest = f"counted for {', '.join(counted)} (not pruned, so not packed): positions and values of the kept weights, batch norms, biases"
     return rest if len(counted) == len({point.method for point in points}) else f"bytes of the compact file; {rest}"
 
 

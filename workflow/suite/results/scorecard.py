@@ -52,6 +52,8 @@ def _network(facts: RunFacts, run: Run) -> Iterator[tuple[str, str]]:
         yield "sparsity", f"{_sparsity(facts)} of the weights are zero{'' if declared is None else f', r = {declared:g}'}"
     if facts.bytes is not None:
         yield "size", f"{facts.bytes} bytes ({paths.COMPACT})"
+    elif facts.sparsity is not None:
+        yield "size", f"no {paths.COMPACT}: a network that is not pruned is not packed, its {paths.MODEL} is all there is"
 
 
 def _time(facts: RunFacts) -> Iterator[tuple[str, str]]:
