@@ -93,6 +93,8 @@ def evaluate(plan: Plan, run: str, folder: Path, *, n: int = 64, hits: int | Non
     result = {"clean_acc": clean / n, "n_clean": clean, "n": n, "data": "Synthetic images", "warnings": [], "after": {}}
     result["broken_by"] = {"codes": ["none", "clean", "apgd-ce"], "examples": examples}
     attacked = {"robust_acc": robust / n, "n_robust": robust} if chosen.spec["attack"] != "clean" else {}
+    if (folder / paths.train_manifest(run)).is_file():
+        result["model"] = sealed.read(folder / paths.train_manifest(run))["model_sha256"]
     sealed.write(path, result | attacked)
 
 

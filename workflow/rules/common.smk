@@ -103,6 +103,17 @@ def evaluated(run, evaluation):
     return found
 
 
+def data_of(run):
+    """The manifest of the data that a Run trains on.
+
+    One that is written again says the same: data are verified by their hashes, and no training is older than them. A Run that came
+    trained, by a clone or an archive, does without: else the data of other Runs, when they are verified, would train it again.
+    """
+    manifest = paths.data_manifest(*plan.manifest_key(planned(run)))
+    came = Path(paths.train_manifest(run)).is_file() and not Path(manifest).is_file()
+    return [] if came else ancient(manifest)
+
+
 def train_needs(run, attempt):
     """Processes, GPUs, minutes and megabytes of a training."""
     found, spec = planned(run), planned(run).spec

@@ -162,6 +162,24 @@ def test_order_of_layers_is_that_of_the_report():
     assert size.convolutions(shapes("rn34", 0.125)) == [f"{name}.weight" for name, _ in net.convs()]
 
 
+@pytest.mark.parametrize("address", ["main_comparison.ours.cifar10-binary", "comparison_rn18_rn50.at.rn50-fp"])
+def test_shapes_follow_from_the_spec(demo, address):
+    """Those that a size depends on, as they are in the network that is built."""
+    spec = demo.runs[demo.cells[address].runs[0]].spec
+    tensors = {name: tuple(tensor.shape) for name, tensor in finished.network(spec).state_dict().items()}
+    assert size.shapes_of(spec).items() <= tensors.items()
+    counted = {name for name, shape in tensors.items() if len(shape) == 4 and name not in ("mean", "std")}
+    counted |= {name for name in tensors if name.endswith("running_var") or name == "head.bias"}
+    assert set(size.shapes_of(spec)) == counted
+
+
+def test_the_size_of_a_dense_network_needs_no_model_file(demo, folder, tmp_path):
+    """Results that came by a clone have none."""
+    run = next(run for run in demo.final_runs("comparison_rn18_rn50") if "sparsity" not in demo.runs[run].spec)
+    shutil.copytree(folder / paths.run_folder(run), tmp_path / paths.run_folder(run), ignore=shutil.ignore_patterns("*.safetensors"))
+    assert size.of_run(run, tmp_path) == size.of_run(run, folder)
+
+
 def test_a_factorised_network_is_counted_by_its_factors():
     report = {"weights": 900, "nonzero": 800, "nonzero_per_layer": [800], "distinct_values": 999, "stored_entries": 1024, "nonzero_w": 100}
     assert [layer.bits for layer in size.layers_of(report, {}, "x")] == [1000 + 3200]
@@ -180,9 +198,7 @@ def test_a_manifest_that_does_not_fit_is_named(demo, folder, tmp_path):
     path.parent.mkdir(parents=True)
     with pytest.raises(UserError, match="train.json: is not the manifest of a finished training"):
         size.of_run(run, tmp_path)
-    (tmp_path / paths.model(run)).write_bytes((folder / paths.model(run)).read_bytes())
-    report = {"nonzero_per_layer": [1], "distinct_values": 2}
-    sealed.write(path, {"report": report, "model_sha256": sealed.file_hash(tmp_path / paths.model(run))})
+    sealed.write(path, {"report": {"nonzero_per_layer": [1], "distinct_values": 2}, "spec": demo.runs[run].spec})
     with pytest.raises(UserError, match="report.nonzero_per_layer: has 1 entries for 37 convolutions"):
         size.of_run(run, tmp_path)
 

@@ -6,13 +6,14 @@ checksums are wrong as not made (`damage`), puts the time stamps of a clone in o
 failures. Then it calls the original.
 
 Why a patch. All of this has to come before the DAG of jobs is built, since the DAG decides by files and marks what to make, and only where
-something will really run: a dry run must not touch anything. Snakefiles are read before Snakemake knows whether it is a dry run;
-`onstart:` comes after the DAG; plugins (executor, scheduler, logger) see jobs, which is later still.
+something will really run: a dry run must not touch anything but the time stamps of a clone. Snakefiles are read before Snakemake knows
+whether it is a dry run; `onstart:` comes after the DAG; plugins (executor, scheduler, logger) see jobs, which is later still.
 
 What it relies on is listed in `relied_on` and checked at every start, so that another Snakemake is refused with a clear message; tests
 look at Snakemake's source for the rest.
 """
 
+import contextlib
 import errno
 import functools
 import inspect
@@ -55,6 +56,8 @@ def around(workflow: Any, plan: Plan, *, logger: logging.Logger, failure: type[E
         if settings.dryrun_exec or settings.touch_exec:  # only tells
             for _, message in damage.find(plan, folder):
                 logger.warning(message)
+            with contextlib.suppress(OSError):  # stamps alone, and proven ones: else it would tell of jobs that a real start does not do
+                times.repair(plan, folder)
             workflow.dag_settings.force_incomplete = True
             return go()
         try:

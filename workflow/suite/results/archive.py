@@ -11,6 +11,7 @@ import json
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from methods.core import files, paths, sealed
 from methods.core.errors import UserError
@@ -25,13 +26,18 @@ EPOCH = (1980, 1, 1, 0, 0, 0)
 def finished_files(plan: Plan, folder: Path) -> Iterator[str]:
     """The files of every finished Run of a plan that belong in a set, relative to the folder of results."""
     for run in plan.runs:
-        if not (folder / paths.train_manifest(run)).is_file():
-            continue
-        names = [paths.train_manifest(run), paths.history(run), paths.spec(run), paths.compact(run)]
-        if chosen := plan.evaluations.get(run):
-            shards = [paths.shard(run, chosen.id, k, chosen.shards) for k in range(1, chosen.shards + 1)]
-            names += [paths.evaluation(run, chosen.id), *shards]
-        yield from (name for name in names if (folder / name).is_file())
+        yield from files_of(plan, run, folder)
+
+
+def files_of(plan: Plan, run: str, folder: Path) -> Iterator[str]:
+    """The files of one Run that belong in a set; none while its training is not finished."""
+    if not (folder / paths.train_manifest(run)).is_file():
+        return
+    names = [paths.train_manifest(run), paths.history(run), paths.spec(run), paths.compact(run)]
+    if chosen := plan.evaluations.get(run):
+        shards = [paths.shard(run, chosen.id, k, chosen.shards) for k in range(1, chosen.shards + 1)]
+        names += [paths.evaluation(run, chosen.id), *shards]
+    yield from (name for name in names if (folder / name).is_file())
 
 
 def export(plan: Plan, folder: Path, archive: Path) -> int:
@@ -39,14 +45,14 @@ def export(plan: Plan, folder: Path, archive: Path) -> int:
     names = list(finished_files(plan, folder))
     if not names:
         raise UserError(f"no Run of scale '{plan.scale.name}' is finished under {folder.resolve()}; nothing to export")
-    contents = {name: _checked(folder / name) for name in names}
+    members = {name: _checked(folder / name) for name in names}
     index = {
         "format": FORMAT,
         "scale": plan.scale.name,
-        "files": {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()},
+        "files": {name: hashlib.sha256(content).hexdigest() for name, content in members.items()},
     }
     with files.replacing(archive) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as target:
-        for name, content in [(INDEX, json.dumps(index, indent=1, sort_keys=True).encode()), *contents.items()]:
+        for name, content in [(INDEX, json.dumps(index, indent=1, sort_keys=True).encode()), *members.items()]:
             target.writestr(zipfile.ZipInfo(name, EPOCH), content, zipfile.ZIP_DEFLATED)
     return sum(name.endswith(f"/{paths.MANIFEST}") for name in names)
 
@@ -59,23 +65,30 @@ def unpack(archive: Path, folder: Path) -> int:
     try:
         with zipfile.ZipFile(archive) as source:
             index = json.loads(_member(source, INDEX, archive))
-            contents = {name: _member(source, name, archive) for name in _listed(index, archive)}
+            members = {name: _member(source, name, archive) for name in _listed(index, archive)}
     except (OSError, zipfile.BadZipFile, ValueError) as error:
         raise UserError(f"{archive}: is not an archive of results ({error}); export it again") from None
-    for name, content in contents.items():
+    for name, content in members.items():
         if hashlib.sha256(content).hexdigest() != index["files"][name]:
             raise UserError(f"{archive}: {name} does not have the SHA-256 of the index; the archive is damaged, export it again")
         if (folder / name).is_file() and (folder / name).read_bytes() != content:
             raise UserError(f"{folder / name}: is there already with other contents; move it away, or import into another folder")
     # Manifests last: a folder with a manifest is complete.
-    for name in sorted(contents, key=lambda name: (name.endswith(f"/{paths.MANIFEST}"), name)):
-        files.write(folder / name, contents[name])
-    return sum(name.endswith(f"/{paths.MANIFEST}") for name in contents)
+    for name in sorted(members, key=lambda name: (name.endswith(f"/{paths.MANIFEST}"), name)):
+        files.write(folder / name, members[name])
+    return sum(name.endswith(f"/{paths.MANIFEST}") for name in members)
+
+
+def contents(path: Path) -> dict[str, Any]:
+    """What a JSON file of a Run says; all but the spec are sealed, and refused where they are damaged."""
+    if path.name == paths.SPEC:
+        return json.loads(path.read_text(encoding="utf-8"))
+    return sealed.read(path)
 
 
 def _checked(path: Path) -> bytes:
-    if path.suffix == ".json" and path.name != paths.SPEC:
-        sealed.read(path)
+    if path.suffix == ".json":
+        contents(path)
     return path.read_bytes()
 
 

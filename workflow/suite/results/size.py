@@ -20,8 +20,9 @@ from typing import Any
 from safetensors import SafetensorError, safe_open
 
 from methods.core import paths, sealed
+from methods.core.architectures import blocks_of, features, shape_of, stem_conv
+from methods.core.datasets import DATASETS
 from methods.core.errors import UserError
-from workflow.suite.jobs import damage
 
 FLOAT = 32
 Shapes = Mapping[str, tuple[int, ...]]
@@ -60,16 +61,19 @@ class Size:
 
 
 def of_run(run: str, folder: Path) -> Size:
-    """The size of the network of a finished Run: its compact file's, or what follows from the manifest's counts and the layers' shapes."""
+    """The size of the network of a finished Run: its compact file's, or what follows from the manifest's counts and the layers' shapes.
+
+    No model file is read: results that travelled have none of a dense network.
+    """
     path = folder / paths.train_manifest(run)
     try:
         manifest = sealed.read(path)
-        report, measured = manifest["report"], manifest.get("bytes")
+        spec, report, measured = manifest["spec"], manifest["report"], manifest.get("bytes")
     except (OSError, KeyError) as error:
         raise UserError(f"{path}: is not the manifest of a finished training ({error!r}); train this Run again") from None
     if measured is not None:
         return Size(kilobytes=measured / 1000, measured=True)
-    shapes = read_shapes(damage.checked_model(run, folder))
+    shapes = shapes_of(spec)
     return Size(kilobytes=kilobytes(layers_of(report, shapes, str(path)), shapes), measured=False)
 
 
@@ -92,6 +96,26 @@ def convolutions(shapes: Shapes) -> list[str]:
     """Names of the convolution weights in the order in which trainings report them: stem; blocks, the projection last; classifier."""
     blocks = [name for name, shape in shapes.items() if name.startswith("blocks.") and len(shape) == 4]
     return ["stem.weight", *sorted(blocks, key=lambda name: (int(name.split(".")[1]), "projection" in name, name)), "head.weight"]
+
+
+def shapes_of(spec: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+    """Tensor -> shape of the weights, variances and biases of a Run's network, by the names of its model file."""
+    shape, classes = shape_of(spec["arch"], spec.get("width", 1)), DATASETS[spec["dataset"]].classes
+    convs = {"stem": ("stem_norm", stem_conv(shape, "imagenet" if spec["dataset"] == "imagenet100" else "cifar"))}
+    for number, block in enumerate(blocks_of(shape)):
+        convs |= {f"blocks.{number}.convs.{i}": (f"blocks.{number}.norms.{i}", conv) for i, conv in enumerate(block.body)}
+        if block.projection is not None:
+            convs[f"blocks.{number}.projection"] = (f"blocks.{number}.projection_norm", block.projection)
+    shapes: dict[str, tuple[int, ...]] = {}
+    for name, (norm, conv) in convs.items():
+        shapes[f"{name}.weight"] = (conv.channels_out, conv.channels_in, conv.kernel, conv.kernel)
+        shapes[f"{norm}.running_var"] = (conv.channels_out,)
+    shapes["head.weight"] = (classes, features(shape), 1, 1)
+    if spec.get("head_bias"):
+        shapes["head.bias"] = (classes,)
+    if spec["lbn"]:
+        shapes["last_norm.running_var"] = (classes,)
+    return shapes
 
 
 def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
