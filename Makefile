@@ -5,13 +5,20 @@ VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
 export PATH := $(BIN):$(PATH)
 
-.PHONY: demo test notebooks mutants lint clean
+.PHONY: demo evidence test notebooks mutants lint clean
 
 demo: $(VENV)/ready
 	snakemake --cores $(CORES) demo
 	@echo
 	@echo "The report: reports/demo/bn_ablation.md, reports/demo/main_ablation.md, reports/demo/mask_dist.png, reports/demo/kernel_histogram.png"
 	@echo "Everything: . $(VENV)/bin/activate && snakemake --cores $(CORES), then open reports/demo/index.html"
+
+# After a stretch of trainings at scale lite: lets git track what is finished, and renders it; what is left is to look and to commit.
+evidence: $(VENV)/ready
+	suite keep --scale lite
+	suite report --scale lite
+	suite findings --scale lite
+	git add reports/lite docs/findings.md
 
 test: $(VENV)/ready
 	OMP_NUM_THREADS=1 python -m pytest -n $(CORES) --dist worksteal tests

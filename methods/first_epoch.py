@@ -1,8 +1,8 @@
 """Where a Run's network kept its weights before training, after its first epoch, and in the end:
 `python -m methods.first_epoch --run results/runs/RUN --out FILE.json`.
 
-A training stores the network of its best epoch alone. Its randomness is a function of (seed, epoch, step), so its first epoch can be repeated
-from the spec: the loss of the repetition is held against the one in the Run's history, and has to be the same up to rounding.
+A training stores the network of its best epoch alone. Its randomness is a function of (seed, epoch, step), so its first epoch can be
+repeated from the spec: the loss of the repetition is held against the one in the Run's history, and has to be the same up to rounding.
 """
 
 from __future__ import annotations

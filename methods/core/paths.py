@@ -56,6 +56,11 @@ def compact(run: str = "{run}") -> str:
     return f"{run_folder(run)}/{COMPACT}"
 
 
+def first_epoch(run: str = "{run}") -> str:
+    """Where a Run kept its weights before training, after its first epoch, and in the end."""
+    return f"{run_folder(run)}/first_epoch.json"
+
+
 def history(run: str = "{run}") -> str:
     """One line per epoch of a training; complete where the manifest is there."""
     return f"{run_folder(run)}/{HISTORY}"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 THIS = "methods/core/revision.py"
+CODE = ("methods", "baselines", "workflow")
 
 
 def git(*words: str, root: Path = ROOT) -> str | None:
@@ -30,11 +31,13 @@ def dirty(root: Path = ROOT) -> bool | None:
 
 
 def made_by(root: Path = ROOT) -> str:
-    """The line at the foot of a report."""
-    commit = head(root)
-    if commit is None:
+    """The line at the foot of a report: the last commit that changed the code. Committed results and reports do not count, else every
+    report would change with the commit that it becomes part of."""
+    commit = git("log", "-1", "--format=%H", "--", *CODE, root=root) if _versioned(root) else None
+    if not commit:
         return "Rendered by an unversioned copy."
-    return f"Rendered by {commit[:12]}{' with local changes' if dirty(root) else ''}."
+    changes = git("status", "--porcelain", "--untracked-files=no", "--", *CODE, root=root)
+    return f"Rendered by {commit[:12]}{' with local changes' if changes else ''}."
 
 
 def _versioned(root: Path) -> bool:

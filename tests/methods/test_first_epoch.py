@@ -27,9 +27,7 @@ def described(tmp_path):
 
 def test_the_only_epoch_repeated_is_the_network(described):
     masks, value = described
-    counted = {
-        name: {"inputs": mask.sum((0, 2, 3)).tolist(), "outputs": mask.sum((1, 2, 3)).tolist()} for name, mask in masks.items()
-    }
+    counted = {name: {"inputs": mask.sum((0, 2, 3)).tolist(), "outputs": mask.sum((1, 2, 3)).tolist()} for name, mask in masks.items()}
     assert value["moments"]["first"] == counted
     assert value["moments"]["last"] == counted
     assert value["kept_in_both"]["first"] == {name: int(mask.sum()) for name, mask in masks.items()}

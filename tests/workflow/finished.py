@@ -73,6 +73,21 @@ def train(plan: Plan, run: str, folder: Path, *, epochs: int = 3) -> None:
     sealed.write(folder / paths.train_manifest(run), manifest)
 
 
+def repeat_first_epoch(plan: Plan, run: str, folder: Path) -> None:
+    """What a repetition of the first epoch leaves: the mask of the end, and others of the same counts."""
+    last = {name: conv.weight.detach() != 0 for name, conv in network(plan.runs[run].spec).convs()}
+    draws = torch.Generator().manual_seed(0)
+    start = {name: mask.flatten()[torch.randperm(mask.numel(), generator=draws)].view_as(mask) for name, mask in last.items()}
+    masks = {"start": start, "first": last, "last": last}
+    counts = {
+        moment: {name: {"inputs": mask.sum((0, 2, 3)).tolist(), "outputs": mask.sum((1, 2, 3)).tolist()} for name, mask in every.items()}
+        for moment, every in masks.items()
+    }
+    both = {key: {name: int((mask & last[name]).sum()) for name, mask in masks[key].items()} for key in ("start", "first")}
+    value = {"epochs": 3, "best_epoch": 2, "loss": {"recorded": 2.0, "repeated": 2.0}, "moments": counts, "kept_in_both": both}
+    sealed.write(folder / paths.first_epoch(run), value | {"model": sealed.read(folder / paths.train_manifest(run))["model_sha256"]})
+
+
 def pack(net: torch.nn.Module, spec: dict, path: Path) -> int | None:
     """The compact file, and its size; none of a dense network. (Not read again, as training does: that would take most of the time.)"""
     try:

@@ -1,13 +1,6 @@
-"""What `make demo` shows: two tables of the paper and two of its figures."""
+"""What `make demo` trains while one looks on: two networks of one row, from nothing to its rendered line."""
 
 
 rule demo:
     input:
-        expand(
-            paths.table(PLAN.scale.name, kind="md"),
-            table=["bn_ablation", "main_ablation"],
-        ),
-        expand(
-            paths.figure(PLAN.scale.name, kind="png"),
-            figure=["mask_dist", "kernel_histogram"],
-        ),
+        paths.row(PLAN.scale.name, "bn_ablation", "a0001"),

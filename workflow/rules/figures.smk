@@ -10,6 +10,25 @@ rule all_figures:
         ),
 
 
+rule first_epoch:
+    input:
+        paths.train_manifest(),
+    output:
+        paths.first_epoch(),
+    log:
+        paths.log("first_epoch", "{run}"),
+    conda:
+        ENVIRONMENT
+    resources:
+        gpu=int(PLAN.scale.require_gpu),
+        runtime=lambda wc, attempt: train_needs(wc.run, attempt)["runtime"],
+        mem_mb=lambda wc, attempt: train_needs(wc.run, attempt)["mem_mb"],
+    params:
+        folder=lambda wc: paths.run_folder(wc.run),
+    shell:
+        "exec python -m methods.first_epoch --run {params.folder} --out {output} > {log} 2>&1"
+
+
 rule figure:
     input:
         needs=of_figure,

@@ -33,7 +33,9 @@ def demo():
 def folder(demo, tmp_path_factory):
     """Finished: the network of the mask figures, the eight of the curves, and the small comparison of RN18 and RN50."""
     runs = [needs.subject(demo), *(run for group in needs.curve_runs(demo).values() for run in group)]
-    return finished.finish(demo, [*dict.fromkeys([*runs, *demo.final_runs("comparison_rn18_rn50")])], tmp_path_factory.mktemp("done"))
+    folder = finished.finish(demo, [*dict.fromkeys([*runs, *demo.final_runs("comparison_rn18_rn50")])], tmp_path_factory.mktemp("done"))
+    finished.repeat_first_epoch(demo, needs.subject(demo), folder)
+    return folder
 
 
 def drawn(function, demo, folder):
@@ -307,7 +309,9 @@ def test_a_model_that_was_not_copied_is_unpacked(demo, folder, tmp_path):
 
 
 def test_the_map_shows_both_numbers_of_each_cell(demo, folder):
-    ours, paper = drawn(ratio_map.draw, demo, folder).figure.axes
+    ours, paper = drawn(ratio_map.draw, demo, folder).figure.axes[:2]
+    assert len(ours.patches) == 49 - 8, "the others are hatched"
+    assert len(paper.patches) == 0
     assert len(ours.texts) == 8, "eight cells are finished"
     assert [text.get_text() for text in paper.texts][:3] == ["2.2", "6.9", "23.0"] and len(paper.texts) == 49
     bold = [text.get_text() for text in paper.texts if text.get_fontweight() == "bold"]
@@ -359,7 +363,7 @@ def test_the_command_draws_what_it_can(demo, folder, tmp_path, capsys):
     assert main(["figures", "--directory", str(tmp_path)]) == 0
     lines = capsys.readouterr().out.splitlines()
     missing = [line.split(":")[0] for line in lines if "not drawn" in line]
-    assert missing == [*MASK_FIGURES, "security_curves"]
+    assert missing == [*MASK_FIGURES, "mask_origin", "security_curves"]
     assert len(lines) == len(missing) + 2 * (len(catalogue.FIGURES) - len(missing))
     assert f"{paths.train_manifest(run)}: is not there; this figure shows a Run that is not trained yet" in lines[0]
     assert main(["figures", "--figure", "nothing"]) == 2
@@ -373,6 +377,8 @@ def test_each_figure_waits_for_its_own_runs(demo):
     subject = paths.train_manifest(needs.subject(demo))
     waits = {name: figure.inputs(demo) for name, figure in catalogue.FIGURES.items()}
     assert all(waits[name] == [subject] for name in MASK_FIGURES)
+    assert waits["mask_origin"] == [subject, paths.first_epoch(needs.subject(demo))]
+    assert len(waits["curves_sp_ratio"]) == 49
     assert len(waits["learning_curves"]) == 8 and all(path.endswith("train.json") for path in waits["learning_curves"])
     assert len(waits["ratio_map"]) == 49 and all("/eval/" in path for path in waits["ratio_map"])
     assert {run.split("/")[2] for run in waits["size_accuracy"]} == {run for name in needs.COMPARISONS for run in demo.final_runs(name)}

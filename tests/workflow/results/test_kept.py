@@ -153,8 +153,8 @@ def test_a_clone_goes_on_from_what_is_kept(work, tmp_path, capsys):
     assert not list(clone.rglob("*.safetensors"))
     for second, path in enumerate(sorted(clone.rglob("*.json"), reverse=True)):  # the worst order: evaluations before trainings
         os.utime(path, (1e9 - second * ("eval" in path.parts), 1e9 - second))
-    command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), "--directory", str(clone), "--cores", "1"]
-    words = ["-n", paths.table("lite", "main_comparison", "md"), "--config", "scale=lite", "data_root=none"]
+    command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "workflow" / "Snakefile"), "--directory", str(clone)]
+    words = ["--cores", "1", "-n", paths.table("lite", "main_comparison", "md"), "--config", "scale=lite", "data_root=none"]
     output = subprocess.run([*command, *words], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     needed = {item.name for run in lite.final_runs("main_comparison") for item in lite.lineage(run)}
     assert re.search(rf"^train +{len(needed) - len(chain) - 1}$", output, re.MULTILINE), output

@@ -1,4 +1,4 @@
-"""Commands that render what is finished: show, curve, render, figures, page, partial."""
+"""Commands that render what is finished: show, curve, render, figures, page, partial, report, findings."""
 
 import argparse
 from pathlib import Path
@@ -26,6 +26,8 @@ def add(command: Add) -> None:
     partial = command("partial", _partial, "A table from whatever is finished, on standard output, without running anything.")
     partial.add_argument("table", help="the table's name")
     partial.add_argument("--write", action="store_true", help="write all formats to reports/<scale>/partial/ instead")
+    command("report", _report, "Everything of a scale from whatever is finished: tables, figures, differences, claims, page.")
+    command("findings", _findings, "Write docs/findings.md: what the networks of a scale say of the paper's claims.")
 
 
 def _show(planned: plan.Plan, options: argparse.Namespace) -> str:
@@ -82,3 +84,19 @@ def _partial(planned: plan.Plan, options: argparse.Namespace) -> str:
     if options.write:
         return "\n".join(map(str, render.write_table(planned, options.table, options.directory, where=paths.partial)))
     return render.as_markdown(planned, options.table, options.directory)
+
+
+def _report(planned: plan.Plan, options: argparse.Namespace) -> str:
+    from workflow.suite.paper import checks, closed_tables
+
+    parts = [_render(planned, argparse.Namespace(**{**vars(options), "table": None}))]
+    parts += ["\n".join(map(str, checks.write_closed(planned, name, options.directory))) for name in closed_tables.TABLES]
+    parts.append(_figures(planned, argparse.Namespace(**{**vars(options), "figure": None})))
+    parts += ["\n".join(map(str, write(planned, options.directory))) for write in (checks.write_diff, checks.write_claims)]
+    return "\n".join([*parts, _page(planned, options)])
+
+
+def _findings(planned: plan.Plan, options: argparse.Namespace) -> str:
+    from workflow.suite.paper import findings
+
+    return str(findings.write(planned, options.directory))

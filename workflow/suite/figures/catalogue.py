@@ -15,8 +15,9 @@ from workflow.suite.tables import caption
 @dataclass(frozen=True, kw_only=True)
 class Figure:
     """A figure: `paper` is its label there; `needs` gives the files to wait for, none where it is not available; `draw` names a function
-    (plan, folder, title, foot) of a module of this package, loaded when it is drawn. One that waits for nothing and shows whichever of its
-    files are there has `present` in the place of `needs`, and `how` says what makes such a file."""
+    (plan, folder, title, foot) of a module of this package, loaded when it is drawn; it is also given `table`, where that is named. One that
+    waits for nothing and shows whichever of its files are there has `present` in the place of `needs`, and `how` says what makes such a
+    file."""
 
     title: str
     about: str
@@ -25,6 +26,7 @@ class Figure:
     draw: str
     present: Callable[[Plan, Path], list[str]] | None = None
     how: str = "none of the Runs that it needs is available at this scale"
+    table: str | None = None
 
     def inputs(self, plan: Plan, folder: Path = Path()) -> list[str]:
         """The files that it is drawn from; none where it cannot be drawn."""
@@ -36,6 +38,14 @@ class Figure:
         return (f"figures.{self.draw.partition('.')[0]}", "figures.style", "figures.catalogue")
 
 
+# Tables whose trainings are shown one by one.
+CURVES = {
+    "main_comparison": "the comparison",
+    "sp_ratio": "pruning rates and strategies",
+    "bn_ablation": "the last batch norm",
+    "main_ablation": "the ablation",
+    "comparison_rn18_rn50": "RN18 and RN50",
+}
 FIGURES: Mapping[str, Figure] = {
     "mask_dist": Figure(
         title="Kept weights per channel",
@@ -64,6 +74,13 @@ FIGURES: Mapping[str, Figure] = {
         paper="fig:mask_full",
         needs=needs.of_masks,
         draw="mask_plots.full",
+    ),
+    "mask_origin": Figure(
+        title="Where the structure of a mask comes from",
+        about="Empty channels of every layer before training, after the first epoch and in the end, beside random pruning.",
+        paper=None,
+        needs=needs.of_origin,
+        draw="mask_origin.draw",
     ),
     "learning_curves": Figure(
         title="Learning curves under adaptive pruning",
@@ -101,6 +118,17 @@ FIGURES: Mapping[str, Figure] = {
         needs=needs.of_sizes,
         draw="size_plot.draw",
     ),
+    **{
+        f"curves_{table}": Figure(
+            title=f"Learning curves: {words}",
+            about="Robust accuracy on the validation images by epoch, for every training of a table.",
+            paper=None,
+            needs=needs.of_table(table),
+            draw="table_curves.draw",
+            table=table,
+        )
+        for table, words in CURVES.items()
+    },
 }
 
 
@@ -126,8 +154,9 @@ def write(plan: Plan, name: str, folder: Path = Path()) -> list[Path]:
 
     module, _, function = figure.draw.partition(".")
     draw = getattr(import_module(f"workflow.suite.figures.{module}"), function)
+    more = (figure.table,) if figure.table else ()
     with style.look():
-        contents = style.files_of(draw(plan, folder, figure.title, caption.comparability(plan)), figure.title)
+        contents = style.files_of(draw(plan, folder, figure.title, caption.comparability(plan), *more), figure.title)
     written = [folder / paths.figure(plan.scale.name, name, kind) for kind in contents]
     for path, content in zip(written, contents.values(), strict=True):
         files.write(path, content)

@@ -1,5 +1,6 @@
 """Which cells and Runs each figure shows: functions of the plan alone, so that Snakemake can ask without loading a plotting library."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from methods.core import paths
@@ -23,6 +24,16 @@ def subject(plan: Plan) -> str | None:
 def of_masks(plan: Plan) -> list[str]:
     run = subject(plan)
     return [paths.train_manifest(run)] if run else []
+
+
+def of_origin(plan: Plan) -> list[str]:
+    run = subject(plan)
+    return [paths.train_manifest(run), paths.first_epoch(run)] if run else []
+
+
+def of_table(table: str) -> Callable[[Plan], list[str]]:
+    """The trainings behind a table."""
+    return lambda plan: [paths.train_manifest(run) for run in plan.final_runs(table)] if table in plan.tables else []
 
 
 def curve_runs(plan: Plan) -> dict[tuple[str, str], tuple[str, ...]]:

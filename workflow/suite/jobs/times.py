@@ -33,6 +33,9 @@ def _moved(plan: Plan, run: str, folder: Path) -> Iterator[str]:
         before = folder / paths.train_manifest(parent)
         if _came_first(_read(before), trained) and _later(manifest, before):
             yield paths.train_manifest(run)
+    repeated = _read(folder / paths.first_epoch(run))
+    if repeated is not None and repeated.get("model") == trained.get("model_sha256") and _later(folder / paths.first_epoch(run), manifest):
+        yield paths.first_epoch(run)
     if (chosen := plan.evaluations.get(run)) is None:
         return
     shards = [folder / paths.shard(run, chosen.id, k, chosen.shards) for k in range(1, chosen.shards + 1)]

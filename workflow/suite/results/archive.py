@@ -33,7 +33,7 @@ def files_of(plan: Plan, run: str, folder: Path) -> Iterator[str]:
     """The files of one Run that belong in a set; none while its training is not finished."""
     if not (folder / paths.train_manifest(run)).is_file():
         return
-    names = [paths.train_manifest(run), paths.history(run), paths.spec(run), paths.compact(run)]
+    names = [paths.train_manifest(run), paths.history(run), paths.spec(run), paths.compact(run), paths.first_epoch(run)]
     if chosen := plan.evaluations.get(run):
         shards = [paths.shard(run, chosen.id, k, chosen.shards) for k in range(1, chosen.shards + 1)]
         names += [paths.evaluation(run, chosen.id), *shards]

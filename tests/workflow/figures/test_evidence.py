@@ -1,0 +1,97 @@
+"""Figures of many trainings, and of where a mask comes from."""
+
+import numpy as np
+import pytest
+
+from methods.core import paths, sealed
+from methods.core.errors import UserError
+from tests.workflow import finished
+from workflow.suite.figures import curves, mask_origin, needs, style, table_curves
+from workflow.suite.planning import plan
+from workflow.suite.planning.config import ROOT
+
+# Two layers of 2 x 2 weights of one pixel. The first keeps two weights of one output in the end, one of each before.
+COUNTS = {
+    "start": {"a": {"inputs": [1, 1], "outputs": [1, 1]}, "b": {"inputs": [1, 0], "outputs": [1, 0]}},
+    "first": {"a": {"inputs": [1, 1], "outputs": [2, 0]}, "b": {"inputs": [0, 1], "outputs": [1, 0]}},
+    "last": {"a": {"inputs": [1, 1], "outputs": [2, 0]}, "b": {"inputs": [1, 0], "outputs": [1, 0]}},
+}
+
+
+@pytest.fixture(scope="module")
+def demo():
+    return plan.load("demo", data_root=ROOT / "none")
+
+
+@pytest.fixture
+def origin(tmp_path):
+    value = {"moments": COUNTS, "kept_in_both": {"start": {"a": 1, "b": 1}, "first": {"a": 2, "b": 0}}}
+    sealed.write(tmp_path / "x.json", value)
+    return mask_origin.read(tmp_path / "x.json", {"a": 4, "b": 4})
+
+
+def test_empty_channels_by_layer(origin):
+    assert origin.empty("outputs", "start").tolist() == [0, 0.5]
+    assert origin.empty("outputs", "last").tolist() == [0.5, 0.5]
+    assert origin.whole("outputs", "last") == 0.5
+    assert origin.whole("inputs", "last") == 0.25
+
+
+def test_random_pruning_by_hand(origin):
+    """Two of four weights in channels of two: one of six draws leaves a given channel empty; one of four: half of them."""
+    assert origin.expected("outputs") == pytest.approx([1 / 6, 1 / 2])
+
+
+def test_channels_that_were_empty_already(origin):
+    assert origin.already("outputs", "first") == 1.0
+    assert origin.already("outputs", "start") == 0.5
+    assert origin.already("inputs", "first") == 0.0
+
+
+def test_layers_that_keep_almost_everything_are_never_left_empty(tmp_path):
+    dense = {"a": {"inputs": [2, 1], "outputs": [2, 1]}}
+    value = {"moments": dict.fromkeys(mask_origin.MOMENTS, dense), "kept_in_both": {"start": {"a": 3}, "first": {"a": 3}}}
+    sealed.write(tmp_path / "x.json", value)
+    whole = mask_origin.read(tmp_path / "x.json", {"a": 4})
+    assert whole.expected("inputs").tolist() == [0.0]
+    assert np.isnan(whole.already("inputs", "first"))
+
+
+def test_a_repetition_that_is_missing_is_named(demo, tmp_path):
+    with pytest.raises(UserError, match=r"first_epoch.json: is not there; `python -m methods.first_epoch --run results/runs/"):
+        mask_origin.draw(demo, tmp_path, "", "")
+
+
+def test_the_repetition_is_told_in_words(demo, tmp_path):
+    run = needs.subject(demo)
+    finished.train(demo, run, tmp_path)
+    finished.repeat_first_epoch(demo, run, tmp_path)
+    with style.look():
+        picture = mask_origin.draw(demo, tmp_path, "", "")
+    assert "100% after the first epoch were kept" in picture.description
+    assert len(picture.figure.axes) == 3
+
+
+def test_a_panel_per_row_and_a_line_per_training(demo, tmp_path):
+    table = "bn_ablation"
+    cells = demo.cells_of(table)
+    for cell in cells[:3]:
+        finished.train(demo, cell.runs[0], tmp_path)
+    with style.look():
+        picture = table_curves.draw(demo, tmp_path, "", "", table)
+    panels = picture.figure.axes
+    lines = [line for axes in panels for line in axes.lines if len(line.get_ydata()) == 3]
+    expected = [[record["val_robust"] for record in curves.read_history(cell.runs[0], tmp_path)] for cell in cells[:3]]
+    assert [list(line.get_ydata()) for line in lines] == expected
+    words = [[text.get_text() for text in axes.texts] for axes in panels]
+    assert words == [[], ["1 of 2"], ["not trained yet"], ["not trained yet"], []]
+    assert "3 of 8 trainings are finished" in picture.description
+
+
+def test_first_epochs_are_kept_and_exported(demo, tmp_path):
+    from workflow.suite.results import archive
+
+    run = needs.subject(demo)
+    finished.train(demo, run, tmp_path)
+    finished.repeat_first_epoch(demo, run, tmp_path)
+    assert paths.first_epoch(run) in archive.files_of(demo, run, tmp_path)
