@@ -6,9 +6,10 @@ import pytest
 from methods.core import paths, sealed
 from methods.core.errors import UserError
 from tests.workflow import finished
-from workflow.suite.figures import curves, mask_origin, needs, style, table_curves
+from workflow.suite.figures import mask_origin, needs, style, table_curves
 from workflow.suite.planning import plan
 from workflow.suite.planning.config import ROOT
+from workflow.suite.results import archive, history
 
 # Two layers of 2 x 2 weights of one pixel. The first keeps two weights of one output in the end, one of each before.
 COUNTS = {
@@ -81,7 +82,7 @@ def test_a_panel_per_row_and_a_line_per_training(demo, tmp_path):
         picture = table_curves.draw(demo, tmp_path, "", "", table)
     panels = picture.figure.axes
     lines = [line for axes in panels for line in axes.lines if len(line.get_ydata()) == 3]
-    expected = [[record["val_robust"] for record in curves.read_history(cell.runs[0], tmp_path)] for cell in cells[:3]]
+    expected = [[record["val_robust"] for record in history.read(cell.runs[0], tmp_path)] for cell in cells[:3]]
     assert [list(line.get_ydata()) for line in lines] == expected
     words = [[text.get_text() for text in axes.texts] for axes in panels]
     assert words == [[], ["1 of 2"], ["not trained yet"], ["not trained yet"], []]
@@ -89,8 +90,6 @@ def test_a_panel_per_row_and_a_line_per_training(demo, tmp_path):
 
 
 def test_first_epochs_are_kept_and_exported(demo, tmp_path):
-    from workflow.suite.results import archive
-
     run = needs.subject(demo)
     finished.train(demo, run, tmp_path)
     finished.repeat_first_epoch(demo, run, tmp_path)

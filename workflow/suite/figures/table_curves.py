@@ -10,9 +10,9 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 from methods.core import paths
 from methods.core.datasets import DATASETS
 from workflow.suite.figures import style
-from workflow.suite.figures.curves import read_history
 from workflow.suite.figures.style import PLAIN, Picture
 from workflow.suite.planning.plan import Plan
+from workflow.suite.results import history
 
 ACROSS, WIDTH, HEIGHT = 5, 1.85, 1.3  # panels in a row, and inches of each
 DASHES = ("-", "--", ":", "-.")
@@ -34,15 +34,17 @@ def draw(plan: Plan, folder: Path, title: str, foot: str, table: str) -> Picture
         wanted = {column.id: plan.cells[f"{table}.{row.id}.{column.id}"].runs for column in shape.columns}
         present = {column: [run for run in runs if (folder / paths.train_manifest(run)).is_file()] for column, runs in wanted.items()}
         for column, runs in present.items():
+            last = []
             for run in runs:
-                history = read_history(run, folder)
+                records = history.read(run, folder)
                 colour, dash = looks[column]
-                few = {"marker": ".", "markersize": 3} if len(history) <= 3 else {}
-                epochs = [record["epoch"] + 1 for record in history]
-                axes.plot(epochs, [record["val_robust"] for record in history], dash, color=colour, linewidth=0.9, **few)
+                few = {"marker": ".", "markersize": 3} if len(records) <= 3 else {}
+                epochs = [record["epoch"] + 1 for record in records]
+                axes.plot(epochs, [record["val_robust"] for record in records], dash, color=colour, linewidth=0.9, **few)
                 axes.axhline(1 / DATASETS[plan.runs[run].spec["dataset"]].classes, color=PLAIN, linewidth=0.5, linestyle=":", zorder=0)
-            if runs:
-                ends[row.id, column] = sum(read_history(run, folder)[-1]["val_robust"] for run in runs) / len(runs)
+                last.append(records[-1]["val_robust"])
+            if last:
+                ends[row.id, column] = sum(last) / len(last)
         have, want = (len({run for runs in group.values() for run in runs}) for group in (present, wanted))
         trained, planned = trained + have, planned + want
         axes.set_title(_short(", ".join(row.labels)), fontsize=6)
