@@ -7,11 +7,17 @@ export PATH := $(BIN):$(PATH)
 
 .PHONY: demo evidence test notebooks mutants lint clean
 
+# Three things: a committed network under attack, a training from nothing, and the report of everything that is committed.
 demo: $(VENV)/ready
+	@if git ls-files --error-unmatch 'results/runs/*/network.rbs' > /dev/null 2>&1; \
+	then echo "A committed network, unpacked and attacked again on images that ship with the project:"; suite recheck --scale lite; \
+	else echo "No network is committed here: nothing to attack again."; fi
+	@echo "Two small networks, trained and attacked from nothing (scale demo, at chance by design):"
 	snakemake --cores $(CORES) demo
+	@echo "Everything that is committed of scale lite, rendered:"
+	suite report --scale lite | tail -n 1
 	@echo
-	@echo "The report: reports/demo/bn_ablation.md, reports/demo/main_ablation.md, reports/demo/mask_dist.png, reports/demo/kernel_histogram.png"
-	@echo "Everything: . $(VENV)/bin/activate && snakemake --cores $(CORES), then open reports/demo/index.html"
+	@echo "Open reports/lite/index.html; the row just trained: reports/demo/rows/bn_ablation.a0001.md; what was found: docs/findings.md"
 
 # After a stretch of trainings at scale lite: lets git track what is finished, and renders it; what is left is to look and to commit.
 evidence: $(VENV)/ready
@@ -47,5 +53,7 @@ $(VENV)/ready: requirements.txt pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@
 
+# What is committed of results and reports stays.
 clean:
-	rm -rf $(VENV) build *.egg-info .snakemake results/runs results/data results/frames results/bench reports/demo logs
+	rm -rf $(VENV) build *.egg-info .snakemake logs
+	git clean -fdXq results reports
