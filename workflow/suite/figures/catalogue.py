@@ -15,9 +15,9 @@ from workflow.suite.tables import caption
 @dataclass(frozen=True, kw_only=True)
 class Figure:
     """A figure: `paper` is its label there; `needs` gives the files to wait for, none where it is not available; `draw` names a function
-    (plan, folder, title, foot) of a module of this package, loaded when it is drawn; it is also given `table`, where that is named. One that
-    waits for nothing and shows whichever of its files are there has `present` in the place of `needs`, and `how` says what makes such a
-    file."""
+    (plan, folder, title, foot) of a module of this package, loaded when it is drawn; it is also given `table`, where that is named. One
+    that waits for nothing and shows whichever of its files are there has `present` in the place of `needs`, and `how` says what makes such
+    a file."""
 
     title: str
     about: str
