@@ -76,11 +76,11 @@ rows:
 """
 
 
-def write_method(root, name, recipe):
-    """A method file that must not be imported: planning only reads its RECIPE."""
+def write_method(root, name, recipe, more=""):
+    """A method file that must not be imported: planning only reads its text."""
     folder = root / ("methods" if name == "binary_subnet" else "baselines")
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{name}.py").write_text(f"raise RuntimeError('imported')\nRECIPE = {recipe!r}\n")
+    (folder / f"{name}.py").write_text(f"raise RuntimeError('imported')\nRECIPE = {recipe!r}\n{more}")
 
 
 @pytest.fixture

@@ -95,6 +95,14 @@ def test_one_row_asks_for_its_own_runs_only(snakemake):
         (["reports/demo/foo.md"], "workflow/config/tables: no table is called 'foo'; allowed: sp_ratio, bn_ablation"),
         (["reports/demo/rows/vanilla.foo.md"], "workflow/config/tables/vanilla.yaml: no row is called 'foo'; allowed: at"),
         (["reports/paper/vanilla.md"], "add --config scale=paper (allowed: demo, lite, paper, paper_bf16)"),
+        (["all_table"], "no rule and no file to make is called 'all_table'; did you mean 'all_tables'?"),
+        (["reports/dmo/index.html"], "'reports/dmo/index.html': no scale is called 'dmo'; did you mean 'reports/demo/index.html'?"),
+        (["reports/dmo/vanilla.md"], "'reports/dmo/vanilla.md': no scale is called 'dmo'; did you mean 'reports/demo/vanilla.md'?"),
+        (["all_tables", "--config", "gpu=a1000"], "workflow/config/devices.yaml: no device is called 'a1000'; did you mean 'a100'?"),
+        (
+            ["results/data/cifar10.full.json", "--config", "data_root=imgaes"],
+            "data_root: 'imgaes' is not there; if data sets are to be fetched into it: mkdir -p imgaes",
+        ),
         (["results/runs/at.0123456789ab/train.json"], "no Run is called 'at.0123456789ab' at scale 'demo'"),
     ],
 )

@@ -13,7 +13,7 @@ sys.path.insert(0, str(ROOT))
 from methods.core import fingerprint, imports, method_files, paths
 from methods.core.errors import UserError
 from workflow.suite.cost import limits
-from workflow.suite.jobs import environment, forecast, snakemake_patch
+from workflow.suite.jobs import environment, forecast, places, snakemake_patch
 from workflow.suite.planning import config as settings
 from workflow.suite.planning import plan
 from workflow.suite.figures import catalogue
@@ -191,6 +191,12 @@ def at_start():
         python=Path(sys.executable),
         # On the login node of a cluster there may be none, and need not.
         gpu=gpu and forecast.computes(jobs) and workflow.local_exec,
+    )
+    clear(
+        places.check_data,
+        SUITE.data_root,
+        settings.load_suite().data_root,
+        [job.wildcards["source"] for job in jobs if job.rule == "data" and job.needed],
     )
     ahead = forecast.of(PLAN, DEVICE, jobs)
     logger.info(

@@ -49,7 +49,7 @@ def test_what_is_marked_can_be_made_again():
 
 
 def test_todays_workflow_object_is_as_the_patch_needs_it():
-    workflow = SimpleNamespace(execute=Workflow.execute, dag_settings=DAGSettings(), is_main_process=True)
+    workflow = SimpleNamespace(execute=Workflow.execute, dag_settings=DAGSettings(), is_main_process=True, rules=())
     assert list(snakemake_patch.relied_on(workflow)) == []
     assert isinstance(inspect.getattr_static(Workflow, "is_main_process"), property)
 
@@ -63,6 +63,6 @@ def test_todays_workflow_object_is_as_the_patch_needs_it():
     ],
 )
 def test_another_snakemake_is_refused_with_what_has_changed(change, message):
-    workflow = SimpleNamespace(**({"execute": Workflow.execute, "dag_settings": None, "is_main_process": True} | change))
+    workflow = SimpleNamespace(**({"execute": Workflow.execute, "dag_settings": None, "is_main_process": True, "rules": ()} | change))
     with pytest.raises(UserError, match=f"snakemake_patch.py was written for: {message}.* Install the version of requirements.txt"):
         snakemake_patch.around(workflow, None, logger=None, failure=Exception)

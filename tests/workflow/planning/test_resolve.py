@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from methods.core.errors import UserError
-from tests.workflow.repository import PGD
+from tests.workflow.repository import OURS, PGD, write_method
 from workflow.suite.planning import config, recipes, resolve, sources
 
 PAPER = config.load_scale("paper")
@@ -93,9 +93,27 @@ def test_a_phase_may_ignore_what_other_runs_must_say(run):
     assert "precision" not in run("hydra", cells[0], phase="dense")
 
 
-def test_a_recipe_that_misses_something_is_unavailable(run):
-    with pytest.raises(resolve.Unavailable, match="baselines/hydra.py: RECIPE says nothing of arch"):
+def test_a_run_that_nobody_completes_is_refused(run):
+    with pytest.raises(UserError, match="the cell: the Run has no arch; say it in the table, or in RECIPE.run of baselines/hydra.py"):
         run("hydra", {"dataset": "cifar10", "precision": "fp"}, phase="dense")
+
+
+@pytest.mark.parametrize("key", ["attack", "precision", "init"])
+def test_a_recipe_without_a_key_that_its_class_reads(repository, key):
+    text = "class Mine(Method):\n    pass\n\n\nMETHOD = Mine\n"
+    recipe = {**OURS, "run": {name: value for name, value in OURS["run"].items() if name != key}}
+    write_method(repository, "rst", recipe, text)
+    mine = recipes.load_all(repository)["rst"]
+    with pytest.raises(UserError, match=f"the Run has no {key}; say it in the table, or in RECIPE.run of baselines/rst.py"):
+        resolve.resolve(mine, {"dataset": "cifar10"}, scale=scaled(), seed=0, root=Path("none"))
+
+
+def test_a_class_that_draws_its_own_weights_needs_no_init(repository):
+    text = "class Mine(Method):\n    def initialise(self):\n        pass\n\n\nMETHOD = Mine\n"
+    recipe = {**OURS, "run": {name: value for name, value in OURS["run"].items() if name != "init"}}
+    write_method(repository, "rst", recipe, text)
+    mine = recipes.load_all(repository)["rst"]
+    assert "init" not in resolve.resolve(mine, {"dataset": "cifar10"}, scale=scaled(), seed=0, root=Path("none"))
 
 
 def test_rewrites(run):

@@ -90,3 +90,13 @@ def test_a_table_needs_few_keys_and_all_that_are_missing_are_named_at_once(tmp_p
         "rows[1]: missing key 'id'",
     ):
         assert words in str(error.value)
+
+
+@pytest.mark.parametrize("part", ["rows", "columns"])
+def test_an_id_that_cannot_be_part_of_a_file_name(tmp_path, part):
+    old, new = {"rows": ("net-a", "net_a"), "columns": ("id: fp", "id: f_p")}[part]
+    with pytest.raises(UserError) as error:
+        load(tmp_path, ROWS.format(stub="[Net]", labels="[x]").replace(old, new))
+    assert f"{part}[0].id: '{new.removeprefix('id: ')}' is not allowed; allowed: small letters, digits and -, such as at-lbn" in str(
+        error.value
+    )

@@ -12,6 +12,7 @@ import numpy as np
 from methods.core.errors import UserError
 from workflow.suite.cost.work import Work, network, passes, training_by_format
 from workflow.suite.planning import config, schema
+from workflow.suite.planning.spelling import hint
 
 FORMATS = ("fp32", "bf16")
 PARTS = ("flops", "elements", "calls")
@@ -72,7 +73,7 @@ def named(name: str, folder: Path = config.CONFIG) -> Device:
     """An assumed device."""
     known = schema.read_yaml(folder / "devices.yaml")
     if name not in known:
-        raise UserError(f"workflow/config/devices.yaml: no device is called '{name}'; allowed: {', '.join(known)}")
+        raise UserError(f"workflow/config/devices.yaml: no device is called '{name}'; {hint(name, known)}allowed: {', '.join(known)}")
     figures = known[name]
     return Device(
         title=figures["title"],

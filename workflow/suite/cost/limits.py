@@ -17,8 +17,9 @@ HOST_MB, FLOAT = 1500, 4e-6  # torch and two Snakemakes; megabytes of a number
 
 
 def device(suite: Suite, scale: Scale) -> Device:
-    """The device that limits are computed for."""
-    return devices.named(suite.gpu if scale.require_gpu and not suite.allow_cpu else "cpu")
+    """The device that limits are computed for; a GPU that nobody knows is refused where none is needed, too."""
+    gpu = devices.named(suite.gpu)
+    return gpu if scale.require_gpu and not suite.allow_cpu else devices.named("cpu")
 
 
 def processes(run: Run, suite: Suite, scale: Scale) -> int:

@@ -1,6 +1,8 @@
-"""The folders that a run writes to, looked at before it starts: a link to nothing, a file in the way, or no right to write."""
+"""The folders that a run writes to, looked at before it starts: a link to nothing, a file in the way, no right to write, no such folder."""
 
 import os
+import shlex
+from collections.abc import Collection
 from pathlib import Path
 
 from methods.core import paths
@@ -15,6 +17,12 @@ def check(folder: Path, scale: str) -> None:
     for place in (folder, *(folder / name for name in places)):
         if problem := _problem(place):
             raise UserError(f"{place if place != folder else folder.resolve()}: {problem}, or work elsewhere with --directory FOLDER")
+
+
+def check_data(root: Path, usual: Path, sources: Collection[str]) -> None:
+    """Refuse to fetch data sets into a folder that was named and is not there: the name may be mistyped. The usual one is made."""
+    if "full" in sources and root != usual and not root.exists():
+        raise UserError(f"data_root: '{root}' is not there; if data sets are to be fetched into it: mkdir -p {shlex.quote(str(root))}")
 
 
 def _problem(place: Path) -> str | None:

@@ -1,9 +1,9 @@
 """The one patch of Snakemake: what stands between its decision to run and its look at which files are there.
 
 What it does. `workflow.execute`, which Snakemake calls once when all settings are known, is replaced on the workflow object by a function
-that first refuses folders that cannot be written to, forgives the locks and marks of a killed Snakemake (`leftovers`), marks results whose
-checksums are wrong as not made (`damage`), puts the time stamps of a clone in order (`times`), and afterwards tells a full disk from other
-failures. Then it calls the original.
+that first refuses names that no rule has (`targets`) and folders that cannot be written to (`places`), forgives the locks and marks of a
+killed Snakemake (`leftovers`), marks results whose checksums are wrong as not made (`damage`), puts the time stamps of a
+clone in order (`times`), and afterwards tells a full disk from other failures. Then it calls the original.
 
 Why a patch. All of this has to come before the DAG of jobs is built, since the DAG decides by files and marks what to make, and only where
 something will really run: a dry run must not touch anything but the time stamps of a clone. Snakefiles are read before Snakemake knows
@@ -24,7 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from methods.core.errors import UserError
-from workflow.suite.jobs import damage, leftovers, places, times
+from workflow.suite.jobs import damage, leftovers, places, targets, times
+from workflow.suite.planning import config
 from workflow.suite.planning.plan import Plan
 
 LITTLE = 512  # MB; with less room than this, the failure of a job may come from the disk
@@ -53,6 +54,10 @@ def around(workflow: Any, plan: Plan, *, logger: logging.Logger, failure: type[E
     def wrapped(*arguments: Any, executor_plugin: Any, **keywords: Any) -> Any:
         go = functools.partial(execute, *arguments, executor_plugin=executor_plugin, **keywords)
         settings = executor_plugin.common_settings
+        try:
+            targets.check(workflow.dag_settings.targets, rules=[rule.name for rule in workflow.rules], scales=config.names("scales"))
+        except UserError as error:
+            raise failure(str(error)) from None
         if settings.dryrun_exec or settings.touch_exec:  # only tells
             for _, message in damage.find(plan, folder):
                 logger.warning(message)
@@ -90,6 +95,10 @@ def relied_on(workflow: Any) -> Iterator[str]:
     settings = getattr(workflow, "dag_settings", None)
     if settings is not None and not hasattr(settings, "force_incomplete"):  # none where nothing can run, as under --lint
         yield "Workflow.dag_settings.force_incomplete (--rerun-incomplete) is gone"
+    if settings is not None and not hasattr(settings, "targets"):
+        yield "Workflow.dag_settings.targets is gone"
+    if not hasattr(workflow, "rules"):
+        yield "Workflow.rules is gone"
     if not hasattr(workflow, "is_main_process"):
         yield "Workflow.is_main_process is gone"
 

@@ -9,6 +9,7 @@ from methods.core import eval_spec
 from methods.core.errors import UserError
 from methods.core.run_check import check_condition, check_keys, check_value
 from workflow.suite.planning import schema
+from workflow.suite.planning.spelling import hint
 
 ROOT = Path(__file__).resolve().parents[3]
 CONFIG = ROOT / "workflow" / "config"
@@ -109,7 +110,8 @@ def find(kind: str, name: str, folder: Path) -> Path:
     """The file of a scale or table, or a clear error."""
     path = folder / kind / f"{name}.yaml"
     if name not in names(kind, folder):
-        raise UserError(f"{shown(folder / kind)}: no {kind[:-1]} is called '{name}'; allowed: {', '.join(names(kind, folder))}")
+        known = names(kind, folder)
+        raise UserError(f"{shown(folder / kind)}: no {kind[:-1]} is called '{name}'; {hint(name, known)}allowed: {', '.join(known)}")
     return path
 
 

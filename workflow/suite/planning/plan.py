@@ -18,7 +18,12 @@ from workflow.suite.planning import config, recipes, resolve
 from workflow.suite.planning.config import Scale
 from workflow.suite.planning.others import Other, load_others
 from workflow.suite.planning.recipes import Recipe
+from workflow.suite.planning.spelling import hint
 from workflow.suite.planning.tables import Column, Reported, Row, Table, load_tables
+
+
+class Unavailable(Exception):
+    """A Run that cannot be made yet; the message is the reason shown in the table."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,14 +80,16 @@ class Plan:
     def table(self, name: str) -> Table:
         """A table by name, or a clear error."""
         if name not in self.tables:
-            raise UserError(f"workflow/config/tables: no table is called '{name}'; allowed: {', '.join(self.tables)}")
+            raise UserError(
+                f"workflow/config/tables: no table is called '{name}'; {hint(name, self.tables)}allowed: {', '.join(self.tables)}"
+            )
         return self.tables[name]
 
     def row(self, table: str, name: str) -> Row:
         """A row by its table and id, or a clear error."""
         rows = self.table(table).by_id
         if name not in rows:
-            raise UserError(f"workflow/config/tables/{table}.yaml: no row is called '{name}'; allowed: {', '.join(rows)}")
+            raise UserError(f"workflow/config/tables/{table}.yaml: no row is called '{name}'; {hint(name, rows)}allowed: {', '.join(rows)}")
         return rows[name]
 
     def cells_of(self, table: str, row: str | None = None) -> list[Cell]:
@@ -203,7 +210,7 @@ class _Planner:
         try:
             recipe = self._recipe(keys, where)
             return replace(cell, runs=tuple(self._run(recipe, keys, seed, where).name for seed in seeds))
-        except resolve.Unavailable as reason:
+        except Unavailable as reason:
             return replace(cell, unavailable=str(reason))
 
     def _seeds(self, keys: Spec) -> tuple[int, ...]:
@@ -222,7 +229,7 @@ class _Planner:
             return self.methods[method]
         if method in recipes.EXPECTED:
             folder = "methods" if method == OWN else "baselines"
-            raise resolve.Unavailable(f"method '{method}' is not implemented yet (no file {folder}/{method}.py)")
+            raise Unavailable(f"method '{method}' is not implemented yet (no file {folder}/{method}.py)")
         allowed = ", ".join(sorted({*recipes.EXPECTED, *self.methods}))
         raise UserError(f"{where}: method: no method is called '{method}'; allowed: {allowed}")
 

@@ -35,7 +35,8 @@ class Phase:
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
     """What a method file declares; `when` is a list of (condition, override) pairs, applied in order; `options` is the
-    model of those that the file mentions; `deviations` are (what, what the official code or the paper does, what is done here, why)."""
+    model of those that the file mentions; `reads_init` says that its class draws weights as 'init' says; `deviations` are (what, what the
+    official code or the paper does, what is done here, why)."""
 
     method: str
     path: Path
@@ -49,6 +50,7 @@ class Recipe:
     in_epochs: tuple[str, ...] = ()
     in_steps: tuple[str, ...] = ()
     deviations: tuple[tuple[str, str, str, str], ...] = ()
+    reads_init: bool = False
 
 
 def load_all(root: Path) -> dict[str, Recipe]:
@@ -59,7 +61,8 @@ def load_all(root: Path) -> dict[str, Recipe]:
 def load(name: str, path: Path, *, root: Path) -> Recipe:
     """The recipe of one method file."""
     shown = path.relative_to(root) if path.is_relative_to(root) else path
-    literal = _literal(path, shown)
+    tree = _tree(path, shown)
+    literal = _literal(tree, shown)
     if not isinstance(literal, dict):
         raise UserError(f"{shown}: RECIPE is not a dict")
     literal = {**literal, "run": expand(literal.get("run", {})), "when": _pairs(literal.get("when", []))}
@@ -84,14 +87,24 @@ def load(name: str, path: Path, *, root: Path) -> Recipe:
         in_epochs=tuple(literal.get("in_epochs", ())),
         in_steps=tuple(literal.get("in_steps", ())),
         deviations=tuple(tuple(entry) for entry in literal.get("deviations", ())),
+        reads_init=_reads_init(tree),
     )
 
 
-def _literal(path: Path, shown: Path) -> Any:
+def _tree(path: Path, shown: Path) -> ast.Module:
     try:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        return ast.parse(path.read_text(encoding="utf-8"))
     except (OSError, SyntaxError, UnicodeDecodeError, ValueError) as error:
         raise UserError(f"{shown}: cannot be read as Python ({error})") from None
+
+
+def _reads_init(tree: ast.Module) -> bool:
+    """Whether the file has a class of `Method` itself and leaves the drawing of weights to it: no `initialise` of its own."""
+    plain = any(ast.unparse(base).split(".")[-1] == "Method" for node in tree.body if isinstance(node, ast.ClassDef) for base in node.bases)
+    return plain and not any(isinstance(node, ast.FunctionDef) and node.name == "initialise" for node in ast.walk(tree))
+
+
+def _literal(tree: ast.Module, shown: Path) -> Any:
     for node in tree.body:
         if isinstance(node, ast.Assign):
             targets, value = node.targets, node.value

@@ -5,7 +5,7 @@ place, and the table's keys are put back on top of every override they trigger.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,6 @@ from methods.core.run_spec import Spec, drop, expand, get, matches, merge, norma
 from workflow.suite.planning.config import Scale, shown
 from workflow.suite.planning.recipes import Recipe
 from workflow.suite.planning.sources import choose, steps
-
-
-class Unavailable(Exception):
-    """A Run that cannot be made yet; the message is the reason shown in the table."""
 
 
 def final_phase(recipe: Recipe, cell: Mapping[str, Any]) -> str | None:
@@ -58,16 +54,20 @@ def resolve(
     if spec.get("eps") == 0 or get(spec, "attack.name") == "none":
         spec["attack"] = {"name": "none"}  # at radius 0 every attack returns the clean batch: one Run, not several
     run: Spec = normalise(spec)
-    if "precision" not in run and "precision" not in ignored:
-        raise Unavailable(f"{recipe.path}: RECIPE says nothing of precision")
+    if missing := _missing(run, recipe, ignored):
+        raise UserError(f"{where}: the Run has no {', '.join(missing)}; say it in the table, or in RECIPE.run of {recipe.path}")
     try:
         check_run(run)
         check_method(run, recipe.options, list(recipe.phases))
     except NotAllowed as refusal:
-        if missing := missing_keys(run):
-            raise Unavailable(f"{recipe.path}: RECIPE says nothing of {', '.join(missing)}") from None
         raise UserError(f"{_origin(refusal.key, cell, recipe, scale, where)}: {refusal.reason}") from None
     return run
+
+
+def _missing(run: Spec, recipe: Recipe, ignored: Collection[str]) -> list[str]:
+    """Keys that a training of this Run would ask for in vain."""
+    wanted = [key for key, needed in (("precision", "precision" not in ignored), ("init", recipe.reads_init)) if needed]
+    return [*missing_keys(run), *(key for key in wanted if key not in run)]
 
 
 def _origin(key: str, cell: Mapping[str, Any], recipe: Recipe, scale: Scale, where: str) -> str:
