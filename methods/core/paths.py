@@ -101,9 +101,9 @@ def table(scale: str = "{scale}", table: str = "{table}", kind: str = "{kind}") 
     return f"{REPORTS}/{scale}/{table}.{kind}"
 
 
-def row(scale: str = "{scale}", table: str = "{table}", row: str = "{row}") -> str:
-    """One rendered row."""
-    return f"{REPORTS}/{scale}/rows/{table}.{row}.md"
+def row(scale: str = "{scale}", table: str = "{table}", row: str = "{row}", kind: str = "md") -> str:
+    """One rendered row; `kind` is one of FORMATS."""
+    return f"{REPORTS}/{scale}/rows/{table}.{row}.{kind}"
 
 
 def bench(part: str) -> str:

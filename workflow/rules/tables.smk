@@ -53,7 +53,9 @@ rule row:
         scale=str(PLAN.scale.path),
         others=OTHERS_MEASURED,
     output:
-        paths.row(),
+        md=paths.row(kind="md"),
+        tex=paths.row(kind="tex"),
+        csv=paths.row(kind="csv"),
     log:
         paths.log("row", "{scale}", "{table}", "{row}"),
     localrule: True

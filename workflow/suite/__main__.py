@@ -5,11 +5,11 @@ import sys
 from pathlib import Path
 
 from methods.core.errors import UserError
-from workflow.suite.commands import archives, checks, demo, plans, reports
+from workflow.suite.commands import archives, checks, demo, plans, reports, snakemakes
 from workflow.suite.commands.command import Run
 from workflow.suite.planning import config, plan
 
-KINDS = (plans, reports, checks, archives, demo)
+KINDS = (plans, reports, checks, archives, demo, snakemakes)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -208,6 +208,7 @@ def test_a_dry_run_is_a_table_of_counts(snakemake):  # noqa: F811
 
 
 def test_a_failure_is_shown_with_its_reason_and_without_its_command(snakemake):  # noqa: F811
+    (snakemake.folder / "none").mkdir()
     code, output = snakemake(paths.data_manifest("imagenet100", "full"), "--config", f"data_root={snakemake.folder / 'none'}")
     assert code == 1
     assert re.search(r"^FAILED: verifying imagenet100: error: .*none", output, re.MULTILINE), output

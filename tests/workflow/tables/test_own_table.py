@@ -46,7 +46,7 @@ def planned(table, scale="demo"):
 def test_every_report_shows_it(tmp_path, stub):
     demo = planned(load(tmp_path / "config", ROWS.format(stub=stub, labels=STUBS[stub])))
     folder = finished.finish(demo, list(demo.cells["mine.net-a.fp"].runs), tmp_path)
-    written = [*render.write_table(demo, "mine", folder), render.write_row(demo, "mine", "net-a", folder)]
+    written = [*render.write_table(demo, "mine", folder), *render.write_row(demo, "mine", "net-a", folder)]
     written += [*checks.write_diff(demo, folder), *checks.write_claims(demo, folder), *checks.write_audit(demo, folder)]
     for name in paths.CLOSED:
         written += checks.write_closed(demo, name, folder)

@@ -1,4 +1,4 @@
-"""Commands about the plan: status, plan, rows, targets, cost, snakefile, deviations."""
+"""Commands about the plan: status, plan, rows, targets, cost, deviations."""
 
 import argparse
 from pathlib import Path
@@ -31,8 +31,6 @@ def add(command: Add) -> None:
     targets = command("targets", _targets, about)
     pattern = "table.row.column with * for anything, in the order in which they are wanted"
     targets.add_argument("patterns", nargs="+", metavar="PATTERN", help=pattern)
-    about = "Where the Snakefile lies, for folders that are no clone: `snakemake -s $(suite snakefile) --cores 8 all_tables`."
-    command("snakefile", _snakefile, about)
     command("deviations", _deviations, "Write docs/deviations.md from the recipes: where a method departs from its official code.")
 
 
@@ -86,10 +84,6 @@ def _rows(planned: plan.Plan, options: argparse.Namespace) -> str:
 
 def _targets(planned: plan.Plan, options: argparse.Namespace) -> str:
     return "\n".join(selection.targets(planned, options.patterns))
-
-
-def _snakefile(planned: plan.Plan, options: argparse.Namespace) -> str:
-    return str(config.ROOT / "workflow" / "Snakefile")
 
 
 def _deviations(planned: plan.Plan, options: argparse.Namespace) -> str:

@@ -48,6 +48,7 @@ class Console:
         self.running: dict[int, Running] = {}
         self.finished: set[int] = set()
         self.failed: set[int] = set()
+        self.numbers: list[str] = []  # evaluations that were made
         self.interrupted = False
 
     def expect(self, jobs: int) -> str:
@@ -71,6 +72,7 @@ class Console:
         """A job is done; of a report where it lies."""
         job = self.running.pop(number, None)
         self.finished.add(number)
+        self.numbers += [name for name in job.outputs if name in self.forecast.shown_in] if job else []
         reports = [name for name in job.outputs if name.startswith(f"{paths.REPORTS}/")] if job else []
         return [f"made {_together(reports)}"] if reports else []
 
@@ -137,8 +139,15 @@ class Console:
         if self.failed:
             return [f"{_count(len(self.failed), 'job')} failed after {took}: {kept}{everything}"]
         if self.finished:
-            return [f"Done: {_count(len(self.finished), 'job')} in {took}.{everything}"]
+            return [f"Done: {_count(len(self.finished), 'job')} in {took}.{everything}", *self.outdated()]
         return []
+
+    def outdated(self) -> list[str]:
+        """Tables that were rendered before a number of theirs was made, and how to render them again."""
+        pairs = [(self.folder / table, self.folder / name) for name in self.numbers for table in self.forecast.shown_in[name]]
+        older = {table: None for table, name in pairs if table.is_file() and table.stat().st_mtime < name.stat().st_mtime}
+        names = " ".join(str(table.relative_to(self.folder)) for table in older)
+        return [f"Older than their numbers now: {names}. To refresh: snakemake --cores 1 {names}"] if names else []
 
     def _part(self, job: Running) -> float:
         told = self._told(job) if job.rule == "train" else None

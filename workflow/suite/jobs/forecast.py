@@ -25,10 +25,12 @@ class Job:
 
 @dataclass(frozen=True, kw_only=True)
 class Forecast:
-    """Job number -> seconds, and for each cell that this run makes or shows the jobs that it waits for (none: it is there already)."""
+    """Job number -> seconds; for each cell that this run makes or shows the jobs that it waits for (none: it is there already); for each
+    number that it makes the tables that show it."""
 
     seconds: Mapping[int, float] = field(default_factory=dict)
     cells: tuple[frozenset[int], ...] = ()
+    shown_in: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def jobs(dag: Any) -> list[Job]:
@@ -58,7 +60,21 @@ def of(plan: Plan, device: Device, ahead: Sequence[Job]) -> Forecast:
         needs = [paths.evaluation(run, plan.evaluations[run].id) for run in cell.runs]
         if needs and all(name in makers for name in needs):
             cells.append(frozenset(makers[name].number for name in needs if makers[name].needed))
-    return Forecast(seconds={job.number: seconds(plan, device, job) for job in ahead if job.needed}, cells=tuple(cells))
+    return Forecast(
+        seconds={job.number: seconds(plan, device, job) for job in ahead if job.needed},
+        cells=tuple(cells),
+        shown_in={name: tables for name, tables in _shown_in(plan).items() if name in makers and makers[name].needed},
+    )
+
+
+def _shown_in(plan: Plan) -> dict[str, tuple[str, ...]]:
+    """Evaluation -> the tables that show it."""
+    tables: dict[str, dict[str, None]] = {}
+    for cell in plan.cells.values():
+        for run in cell.runs:
+            name = paths.evaluation(run, plan.evaluations[run].id)
+            tables.setdefault(name, {})[paths.table(plan.scale.name, cell.table, "md")] = None
+    return {name: tuple(users) for name, users in tables.items()}
 
 
 def seconds(plan: Plan, device: Device, job: Job) -> float:

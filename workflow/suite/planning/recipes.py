@@ -99,8 +99,10 @@ def _tree(path: Path, shown: Path) -> ast.Module:
 
 
 def _reads_init(tree: ast.Module) -> bool:
-    """Whether the file has a class of `Method` itself and leaves the drawing of weights to it: no `initialise` of its own."""
-    plain = any(ast.unparse(base).split(".")[-1] == "Method" for node in tree.body if isinstance(node, ast.ClassDef) for base in node.bases)
+    """Whether the file takes `Method`, or a class of it, and leaves the drawing of weights to it: no `initialise` of its own."""
+    classes = [base for node in tree.body if isinstance(node, ast.ClassDef) for base in node.bases]
+    classes += [node.value for node in tree.body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "METHOD"]
+    plain = any(ast.unparse(name).split(".")[-1] == "Method" for name in classes)
     return plain and not any(isinstance(node, ast.FunctionDef) and node.name == "initialise" for node in ast.walk(tree))
 
 

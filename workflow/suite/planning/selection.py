@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from methods.core import paths
@@ -26,3 +27,10 @@ def targets(plan: Plan, patterns: Sequence[str]) -> list[str]:
     """The evaluations behind those cells: what Snakemake is asked to make. Several cells may share one."""
     runs = dict.fromkeys(run for cell in cells(plan, patterns) for run in cell.runs)
     return [paths.evaluation(run, plan.evaluations[run].id) for run in runs]
+
+
+def one_row(plan: Plan, table: str, row: str) -> Plan:
+    """A plan of nothing but one row of a table. It is a row of section `reference`: what it is best of, the others would have to tell."""
+    chosen = replace(plan.row(table, row), section="reference")
+    shape = replace(plan.tables[table], rows=(chosen,), label=f"{plan.tables[table].label}:{row}")
+    return replace(plan, tables={table: shape}, cells={cell.address: cell for cell in plan.cells_of(table, row)})

@@ -25,23 +25,28 @@ def _digest(name: str, root: Path) -> str | None:
 
 def reasons(plan: Plan, run: str, folder: Path, root: Path = config.ROOT) -> list[str]:
     """Why the number of a Run is stale; empty when it is not. Its parents, its own training and its evaluation count."""
-    why = []
-    for path in _records(plan, run, folder):
-        if not path.is_file():
-            why.append(f"{path.name} is gone, so the code behind it is unknown")
-            continue
-        recorded = _files(path)
-        if recorded is None:
-            why.append(f"{path.name} does not record the code that made it")
-        else:
-            why += [f"{name} has changed" for name in changed(recorded, root)]
-    return list(dict.fromkeys(why))
+    return list(dict.fromkeys(why for whys in by_file(plan, run, folder, root).values() for why in whys))
 
 
-def _records(plan: Plan, run: str, folder: Path) -> Iterator[Path]:
-    yield from (folder / paths.train_manifest(item.name) for item in plan.lineage(run))
+def by_file(plan: Plan, run: str, folder: Path, root: Path = config.ROOT) -> dict[str, list[str]]:
+    """The same by the manifest, or shard of the evaluation, that would have to be made again."""
+    why = {name: _why(folder / name, root) for name in _records(plan, run)}
+    return {name: whys for name, whys in why.items() if whys}
+
+
+def _why(path: Path, root: Path) -> list[str]:
+    if not path.is_file():
+        return [f"{path.name} is gone, so the code behind it is unknown"]
+    recorded = _files(path)
+    if recorded is None:
+        return [f"{path.name} does not record the code that made it"]
+    return [f"{name} has changed" for name in changed(recorded, root)]
+
+
+def _records(plan: Plan, run: str) -> Iterator[str]:
+    yield from (paths.train_manifest(item.name) for item in plan.lineage(run))
     chosen = plan.evaluations[run]
-    yield from (folder / paths.shard(run, chosen.id, k, chosen.shards) for k in range(1, chosen.shards + 1))
+    yield from (paths.shard(run, chosen.id, k, chosen.shards) for k in range(1, chosen.shards + 1))
 
 
 def _files(path: Path) -> dict[str, str] | None:

@@ -1,11 +1,12 @@
 """Rendered files of a plan: tables in every format, rows, the frame."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from methods.core import files, paths
 from methods.core.revision import made_by
 from workflow.suite.planning.plan import Plan
+from workflow.suite.planning.selection import one_row
 from workflow.suite.results import frame
 from workflow.suite.tables import latex, markdown, sheet
 
@@ -18,10 +19,7 @@ def write_table(plan: Plan, name: str, folder: Path = Path(), *, where: Callable
         "tex": latex.table(plan, name, folder, made_by=by),
         "csv": sheet.table(plan, name, folder),
     }
-    written = [folder / where(plan.scale.name, name, kind) for kind in texts]
-    for path, text in zip(written, texts.values(), strict=True):
-        files.write(path, text)
-    return written
+    return _written(texts, lambda kind: folder / where(plan.scale.name, name, kind))
 
 
 def as_markdown(plan: Plan, name: str, folder: Path) -> str:
@@ -29,11 +27,16 @@ def as_markdown(plan: Plan, name: str, folder: Path) -> str:
     return markdown.table(plan, name, folder, made_by=made_by())
 
 
-def write_row(plan: Plan, table: str, row: str, folder: Path = Path()) -> Path:
-    """Render one row."""
-    path = folder / paths.row(plan.scale.name, table, row)
-    files.write(path, markdown.row(plan, table, row, folder, made_by=made_by()))
-    return path
+def write_row(plan: Plan, table: str, row: str, folder: Path = Path()) -> list[Path]:
+    """Render one row in all formats; the files written."""
+    by, alone = made_by(), one_row(plan, table, row)
+    texts = {
+        "md": markdown.row(plan, table, row, folder, made_by=by),
+        # Its first lines say how it is included, by the name of its file.
+        "tex": latex.table(alone, table, folder, made_by=by).replace(f"\\input{{{table}}}", f"\\input{{{table}.{row}}}"),
+        "csv": sheet.table(alone, table, folder),
+    }
+    return _written(texts, lambda kind: folder / paths.row(plan.scale.name, table, row, kind))
 
 
 def write_frame(plan: Plan, folder: Path = Path()) -> list[Path]:
@@ -43,3 +46,9 @@ def write_frame(plan: Plan, folder: Path = Path()) -> list[Path]:
     for path, kind in zip(written, paths.FRAMES, strict=True):
         files.write(path, contents[kind])
     return written
+
+
+def _written(texts: Mapping[str, str], path: Callable[[str], Path]) -> list[Path]:
+    for kind, text in texts.items():
+        files.write(path(kind), text)
+    return [path(kind) for kind in texts]
