@@ -28,8 +28,9 @@ def test_status_counts_every_cell(call, demo, finish):
     code, out, _ = call("status")
     assert code == 0
     total = next(line.split() for line in out.splitlines() if line.startswith("all "))
-    assert sum(map(int, total[1:])) == 513
+    assert sum(map(int, total[1:])) == len(demo.cells)
     assert total[1] == "0"
+    assert sum(demo.tables[cell.table].number is not None for cell in demo.cells.values()) == 513
     run = demo.cells["bn_ablation.a1.lbn"].runs[0]
     finish(demo, run, n_clean=3, n_robust=1)
     _, out, _ = call("status")
@@ -74,7 +75,7 @@ def test_show_a_row_and_a_table(call):
 def test_plan_lists_runs_and_counts(call, demo):
     code, out, _ = call("plan")
     assert code == 0
-    assert out.splitlines()[-1].startswith(f"513 cells, 446 numbers of the paper; {len(demo.final_runs())} distinct final Runs")
+    assert out.splitlines()[-1].startswith(f"{len(demo.cells)} cells, 446 numbers of the paper; {len(demo.final_runs())} distinct final Runs")
     assert len(out.splitlines()) == len(demo.runs) + 1
     assert call("plan", "--table", "bn_ablation")[1].splitlines()[-1].startswith("8 cells, 8 numbers of the paper; 8 distinct")
 

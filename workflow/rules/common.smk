@@ -95,12 +95,12 @@ def planned(run):
 
 def evaluated(run, evaluation):
     """The planned evaluation of a Run."""
-    found = PLAN.evaluations.get(planned(run).name)
-    if found is None or found.id != evaluation:
+    chosen = PLAN.evaluations.get(planned(run).name)
+    if chosen is None or chosen.id != evaluation:
         raise WorkflowError(
             f"no evaluation {evaluation} of '{run}' is planned at scale '{PLAN.scale.name}'"
         )
-    return found
+    return chosen
 
 
 def data_of(run):
@@ -116,12 +116,12 @@ def data_of(run):
 
 def train_needs(run, attempt):
     """Processes, GPUs, minutes and megabytes of a training."""
-    found, spec = planned(run), planned(run).spec
-    processes = limits.processes(found, SUITE, PLAN.scale)
+    item, spec = planned(run), planned(run).spec
+    processes = limits.processes(item, SUITE, PLAN.scale)
     return {
         "processes": processes,
         "gpu": processes * PLAN.scale.require_gpu,
-        "runtime": limits.train_minutes(found, DEVICE, SUITE, attempt),
+        "runtime": limits.train_minutes(item, DEVICE, SUITE, attempt),
         "mem_mb": processes
         * limits.megabytes(
             spec, PLAN.scale, attempt, images=spec["train"]["batch"] // processes
@@ -131,11 +131,11 @@ def train_needs(run, attempt):
 
 def evaluate_needs(run, evaluation, attempt):
     """Minutes and megabytes of one shard of an evaluation."""
-    found, chosen = planned(run), evaluated(run, evaluation)
+    item, chosen = planned(run), evaluated(run, evaluation)
     return {
-        "runtime": limits.evaluate_minutes(found, chosen, DEVICE, SUITE, attempt),
+        "runtime": limits.evaluate_minutes(item, chosen, DEVICE, SUITE, attempt),
         "mem_mb": limits.megabytes(
-            found.spec, PLAN.scale, attempt, images=chosen.spec["block"]
+            item.spec, PLAN.scale, attempt, images=chosen.spec["block"]
         ),
     }
 

@@ -1,6 +1,6 @@
 """Evaluations: the test set in shards, merged. Other attack settings are another evaluation of the same Run."""
 
-if all(found.shards == 1 for found in PLAN.evaluations.values()):
+if all(one.shards == 1 for one in PLAN.evaluations.values()):
 
     # One job instead of two where nothing is cut: at small scales Snakemake's own time per job counts.
     rule evaluate:

@@ -5,16 +5,16 @@ import sys
 from pathlib import Path
 
 from methods.core.errors import UserError
-from workflow.suite.commands import archives, checks, demo, plans, reports, snakemakes
+from workflow.suite.commands import archives, checks, demo, own_methods, plans, reports, snakemakes
 from workflow.suite.commands.command import Run
 from workflow.suite.planning import config, plan
 
-KINDS = (plans, reports, checks, archives, demo, snakemakes)
+KINDS = (plans, reports, checks, archives, demo, snakemakes, own_methods)
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a command; wrong input is one line on stderr and exit code 2."""
-    options = _parser().parse_args(arguments)
+    options = parser().parse_args(arguments)
     try:
         suite = config.load_suite()
         root = Path(options.data_root) if options.data_root else suite.data_root
@@ -30,14 +30,15 @@ def main(arguments: list[str] | None = None) -> int:
     return code
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=_prog(), description="What is planned, what is done, and where it lies.")
+def parser() -> argparse.ArgumentParser:
+    """Every command with its options."""
+    top = argparse.ArgumentParser(prog=_prog(), description="What is planned, what is done, and where it lies.")
     shared = argparse.ArgumentParser(add_help=False)
     shared.add_argument("--scale", help=f"one of: {', '.join(config.names('scales'))} (default: that of suite.yaml)")
     shared.add_argument("--data-root", help="where full datasets lie (default: that of suite.yaml)")
     shared.add_argument("--seeds", type=_seeds, metavar="1,2,3", help="in the place of the scale's (default: those of suite.yaml, if any)")
     shared.add_argument("--directory", type=Path, default=Path(), help="where results/ and reports/ lie (default: here)")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    commands = top.add_subparsers(required=True, metavar="COMMAND")
 
     def add(name: str, run: Run, text: str) -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=text, description=text, parents=[shared])
@@ -46,7 +47,7 @@ def _parser() -> argparse.ArgumentParser:
 
     for kind in KINDS:
         kind.add(add)
-    return parser
+    return top
 
 
 def _prog() -> str:

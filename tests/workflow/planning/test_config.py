@@ -159,9 +159,10 @@ def test_wrong_suite_settings_are_one_clear_message(values, message):
 
 
 def test_tables_come_in_the_papers_order():
-    """That of their captions in its source; the complexity table and the small networks stand between. Tables of our own come last."""
-    assert list(load_tables()) == [
+    """That of their captions in its source; the complexity table and the small networks stand between. Other tables come last."""
+    tables = load_tables()
+    assert list(tables)[:9] == [
         *("sp_ratio", "bn_ablation", "main_ablation", "main_comparison", "comparison_rn18_rn50"),
         *("vanilla_ablation", "complete_comparison", "comparison_vanilla", "vanilla"),
-        "bf16_equivalence",
     ]
+    assert {table.number for table in list(tables.values())[9:]} == {None}
