@@ -75,7 +75,9 @@ def test_show_a_row_and_a_table(call):
 def test_plan_lists_runs_and_counts(call, demo):
     code, out, _ = call("plan")
     assert code == 0
-    assert out.splitlines()[-1].startswith(f"{len(demo.cells)} cells, 446 numbers of the paper; {len(demo.final_runs())} distinct final Runs")
+    assert out.splitlines()[-1].startswith(
+        f"{len(demo.cells)} cells, 446 numbers of the paper; {len(demo.final_runs())} distinct final Runs"
+    )
     assert len(out.splitlines()) == len(demo.runs) + 1
     assert call("plan", "--table", "bn_ablation")[1].splitlines()[-1].startswith("8 cells, 8 numbers of the paper; 8 distinct")
 

@@ -143,7 +143,9 @@ def evaluate_needs(run, evaluation, attempt):
 def curve_needs(run, attempt):
     """Minutes and megabytes of a security curve: those of a shard of the Run's evaluation, which attacks for longer."""
     if planned(run).name not in PLAN.evaluations:
-        raise WorkflowError(f"'{run}' is no network of a table; it has no security curve")
+        raise WorkflowError(
+            f"'{run}' is no network of a table; it has no security curve"
+        )
     return evaluate_needs(run, PLAN.evaluations[run].id, attempt)
 
 
