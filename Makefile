@@ -24,7 +24,7 @@ evidence: $(VENV)/ready
 	suite keep --scale lite
 	suite report --scale lite
 	suite findings --scale lite
-	git add reports/lite docs/findings.md
+	git add reports/lite docs/findings.md README.md
 
 test: $(VENV)/ready
 	OMP_NUM_THREADS=1 python -m pytest -n $(CORES) --dist worksteal tests

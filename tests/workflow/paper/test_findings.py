@@ -1,12 +1,10 @@
 """The page of findings: what it says, what it leaves to a person, and that the committed one is up to date."""
 
-import shutil
-import subprocess
-
 import pytest
 
 from methods.core.errors import UserError
 from tests.workflow import finished
+from tests.workflow.paper import committed
 from workflow.suite.__main__ import main
 from workflow.suite.paper import findings
 from workflow.suite.planning import plan
@@ -20,19 +18,13 @@ def lite():
 
 def line(text, claim):
     """The cells of a claim's line."""
-    [found] = [each for each in text.splitlines() if f"; {claim}) " in each]
-    return [cell.strip() for cell in found.strip("|").split(" | ")]
+    [row] = [each for each in text.splitlines() if f"; {claim}) " in each]
+    return [cell.strip() for cell in row.strip("|").split(" | ")]
 
 
 def test_the_committed_page_is_written_from_the_committed_results(lite, tmp_path):
-    names = subprocess.run(
-        ["git", "-C", str(ROOT), "ls-files", "results", "docs"], capture_output=True, text=True, check=True
-    ).stdout.split()
-    for name in names:
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, tmp_path / name)
     remedy = "run `python -m workflow.suite findings --scale lite` and commit docs/findings.md"
-    assert (ROOT / findings.PAGE).read_text() == findings.page(lite, tmp_path), remedy
+    assert (ROOT / findings.PAGE).read_text() == findings.page(lite, committed.copy_to(tmp_path)), remedy
 
 
 def test_nothing_measured_is_nothing_found(lite, tmp_path):

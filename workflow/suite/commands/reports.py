@@ -27,7 +27,7 @@ def add(command: Add) -> None:
     partial.add_argument("table", help="the table's name")
     partial.add_argument("--write", action="store_true", help="write all formats to reports/<scale>/partial/ instead")
     command("report", _report, "Everything of a scale from whatever is finished: tables, figures, differences, claims, page.")
-    command("findings", _findings, "Write docs/findings.md: what the networks of a scale say of the paper's claims.")
+    command("findings", _findings, "Write docs/findings.md and the README's results: what a scale says of the claims.")
 
 
 def _show(planned: plan.Plan, options: argparse.Namespace) -> str:
@@ -97,6 +97,6 @@ def _report(planned: plan.Plan, options: argparse.Namespace) -> str:
 
 
 def _findings(planned: plan.Plan, options: argparse.Namespace) -> str:
-    from workflow.suite.paper import findings
+    from workflow.suite.paper import findings, headline
 
-    return str(findings.write(planned, options.directory))
+    return "\n".join(str(write(planned, options.directory)) for write in (findings.write, headline.write))

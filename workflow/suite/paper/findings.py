@@ -43,7 +43,7 @@ WORDS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class Finding:
     """A claim, what the paper's numbers say of it, and what ours do."""
 
     claim: Claim
@@ -56,7 +56,7 @@ def page(plan: Plan, folder: Path) -> str:
     """The page, from what is finished under `folder`; the same for the same results."""
     if not (plan.scale.comparable or plan.scale.orderings):
         raise UserError(f"scale '{plan.scale.name}': {plan.scale.why}; findings need a scale whose orderings mean something, such as lite")
-    groups = {title: list(_found(plan, folder, group)) for group, title in GROUPS.items()}
+    groups = {title: list(_findings(plan, folder, group)) for group, title in GROUPS.items()}
     counted = Counter(item.verdict for items in groups.values() for item in items)
     cells = [cell for cell in plan.cells.values() if cell.runs and plan.tables[cell.table].number is not None]
     done = sum(measure(plan, cell, folder).status == "done" for cell in cells)
@@ -81,13 +81,13 @@ def write(plan: Plan, folder: Path = Path()) -> Path:
     return folder / PAGE
 
 
-def _found(plan: Plan, folder: Path, group: object) -> Iterator[Found]:
+def _findings(plan: Plan, folder: Path, group: object) -> Iterator[Finding]:
     """The claims of a group as they are stated, in their order."""
     paper, ours = evidence.of_paper(plan.tables), evidence.of_results(plan, folder)
     items = [item for item in vars(group).values() if isinstance(item, Claim) and item.reading == "as stated"]
     for item in sorted(items, key=lambda item: int(item.id[1:])):
         judged = _judge(item, ours)
-        yield Found(claim=item, paper=item.judge(paper).verdict, verdict=judged.verdict, numbers=judged.numbers)
+        yield Finding(claim=item, paper=item.judge(paper).verdict, verdict=judged.verdict, numbers=judged.numbers)
 
 
 def _judge(item: Claim, ours: Ours) -> Judgement:
@@ -119,7 +119,7 @@ def _learnt(folder: Path) -> Iterator[str]:
         yield f"## What was learnt\n\n{path.read_text(encoding='utf-8').strip()}"
 
 
-def _table(items: list[Found]) -> str:
+def _table(items: list[Finding]) -> str:
     lines = [
         [f"{inert.markdown(item.claim.text)} ({item.claim.where}; {item.claim.id})", item.paper]
         + [f"**{item.verdict}**", inert.markdown(item.numbers)]
