@@ -15,8 +15,8 @@ plan = in_file("workflow/suite/planning/plan.py", "tests/workflow/planning/test_
 resolve = in_file("workflow/suite/planning/resolve.py", "tests/workflow/planning/test_resolve.py", SETTINGS)
 run_spec = in_file("methods/core/run_spec.py", "tests/methods/core/test_run_spec.py")
 run_model = in_file("methods/core/run_model.py", "tests/methods/core/test_run_model.py")
-run_check = in_file("methods/core/run_check.py", "tests/methods/core/test_run_model.py")
-options = in_file("methods/core/options.py", "tests/methods/core/test_run_model.py")
+run_check = in_file("methods/core/run_check.py", "tests/methods/core/test_run_check.py")
+options = in_file("methods/core/options.py", "tests/methods/core/test_options.py")
 
 MUTANTS = (
     ours("imagenet-decay-of-cifar", '"momentum": 0.875, "weight_decay": 3.0517578125e-05}', '"momentum": 0.875}'),

@@ -1,7 +1,6 @@
-"""A Run is closed and typed: what it may hold, what a part of it may hold, what a RECIPE says of its options."""
+"""A Run is closed and typed: what it may hold and must."""
 
 import copy
-import json
 from typing import get_args
 
 import pytest
@@ -9,29 +8,11 @@ from msgspec import structs
 
 from methods.core.closed import models, tag
 from methods.core.errors import UserError
-from methods.core.options import options_model
-from methods.core.run_check import check_condition, check_method, check_part, check_run, missing_keys, parse_run, run_keys
+from methods.core.run_check import check_run, missing_keys
 from methods.core.run_model import Init, Run
 from methods.core.run_spec import expand, merge
+from tests.methods.core.whole_run import RUN
 
-PGD = {"name": "pgd", "steps": 10, "step": 0.25, "start": "uniform", "pick": "worst", "bn": "train"}
-RUN = {
-    "method": "hydra",
-    "version": 1,
-    "dataset": "cifar10",
-    "data": {"source": "full"},
-    "arch": "rn34",
-    "lbn": False,
-    "bn_affine": True,
-    "normalize": True,
-    "head_bias": False,
-    "precision": "fp",
-    "eps": "8/255",
-    "attack": PGD,
-    "validate": {"steps": 10, "step": 0.25},
-    "train": {"optimizer": "adam", "lr": 0.1, "weight_decay": 5e-4, "schedule": "cosine", "epochs": 4, "batch": 5},
-    "seed": 1234,
-}
 FAST = {"name": "fgsm_atta", "step": 0.5}
 
 
@@ -118,127 +99,6 @@ def test_nothing_is_missing_from_a_whole_run():
 def test_of_an_attack_another_list_of_keys_is_missing():
     assert missing_keys({**RUN, "attack": {"name": "fgsm_atta"}}) == ["attack.step"]
     assert missing_keys({**RUN, "attack": {"name": "none"}}) == []
-
-
-@pytest.mark.parametrize("part", [{}, {"attack": {"step": 0.5}}, {"train": {"lr": 1}}, {"p": None}, {"attack": {"name": "pgd"}}])
-def test_a_part_may_leave_out_anything(part):
-    check_part(part, source="a file")
-
-
-@pytest.mark.parametrize(
-    ("part", "message"),
-    [
-        ({"attack": {"stepz": 1}}, "row.attack: unknown key 'stepz'; allowed: aligned, bn, name, pick, start, step, steps"),
-        ({"attack": {"name": "fgsm_atta", "pick": "last"}}, "row.attack: unknown key 'pick'; allowed: aligned, step"),
-        ({"attack": {"start": "gaussian"}}, "row.attack.start: 'gaussian' is not allowed; allowed: uniform, none"),
-        ({"p": float("nan")}, "row: a Run cannot hold the number nan"),
-        (["p"], r"row: \['p'\] is not allowed; allowed: a mapping of arch"),
-    ],
-)
-def test_a_wrong_part_is_one_clear_message(part, message):
-    with pytest.raises(UserError, match=f"^a file: {message}"):
-        check_part(part, source="a file", at="row")
-
-
-@pytest.mark.parametrize("condition", [{}, {"dataset": ["cifar10", "cifar100"]}, {"attack.name": "pgd", "p": 1.0}, {"options.any": 1}])
-def test_conditions_that_a_run_can_meet(condition):
-    check_condition(condition, source="a file", at="when")
-
-
-@pytest.mark.parametrize(
-    ("condition", "message"),
-    [
-        ({"datset": "cifar10"}, "when: unknown key 'datset'; allowed: arch"),
-        ({"dataset": "cifar11"}, "when.dataset: 'cifar11' is not allowed"),
-        ({"dataset": ["cifar10", "cifar11"]}, "when.dataset: 'cifar11' is not allowed"),
-        ({"attack.name": "gdp"}, "when.attack.name: 'gdp' is not allowed"),
-    ],
-)
-def test_a_condition_that_no_run_can_meet_is_refused(condition, message):
-    with pytest.raises(UserError, match=f"^a file: {message}"):
-        check_condition(condition, source="a file", at="when")
-
-
-def test_all_keys_of_a_run_are_known():
-    assert {"attack.aligned", "attack.pick", "train.epoch_images", "train.compute", "data.size", "init.a", "options"} <= set(run_keys())
-
-
-RECIPE = {
-    "run": {"options": {"beta": 6.0, "plus": False, "every": [900, 1200], "quantiser": {"bits": 1}}},
-    "when": [[{"options.source": ["a", "b"]}, {"options.beta": None, "options": {"quantiser": {"mask": "all"}}}]],
-    "phases": {"one": {}, "two": {"run": {"options": {"hands_over": "last"}}}},
-}
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"beta": 6},
-        {"plus": True, "every": [1, 2], "source": "c", "hands_over": "best"},
-        {"quantiser": {"bits": 2, "mask": "none"}},
-    ],
-)
-def test_options_are_what_a_recipe_mentions(options):
-    check_method({"options": options}, options_model(RECIPE), ())
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"no_such": 1}, "options: unknown key 'no_such'; allowed: beta, every, hands_over, plus, quantiser, source"),
-        ({"quantiser": {"bitz": 1}}, "options.quantiser: unknown key 'bitz'; allowed: bits, mask"),
-        ({"beta": "six"}, "options.beta: 'six' is not allowed; allowed: a number"),
-        ({"beta": True}, "options.beta: True is not allowed; allowed: a number"),
-        ({"plus": 1}, "options.plus: 1 is not allowed; allowed: true or false"),
-        ({"quantiser": 1}, "options.quantiser: 1 is not allowed; allowed: a mapping of bits, mask"),
-        ({"every": 900}, "options.every: 900 is not allowed; allowed: a list"),
-    ],
-)
-def test_a_recipe_closes_the_options(options, message):
-    with pytest.raises(UserError, match=f"^--spec: {message}$"):
-        check_method({"options": options}, options_model(RECIPE), (), source="--spec")
-
-
-def test_a_method_without_options_takes_none():
-    with pytest.raises(UserError, match="options: unknown key 'x'; allowed: none"):
-        check_method({"options": {"x": 1}}, options_model({"run": {}}), ())
-
-
-@pytest.mark.parametrize(
-    ("phase", "phases", "message"),
-    [
-        ("prune", (), "phase: 'prune' is not allowed; allowed: none"),
-        ("prun", ("dense", "prune"), "phase: 'prun' is not allowed; allowed: dense, prune"),
-        (None, ("dense", "prune"), "missing key 'phase'; allowed: dense, prune"),
-    ],
-)
-def test_a_phase_is_one_of_the_method(phase, phases, message):
-    check_method({}, options_model({}), ())
-    check_method({"phase": "prune"}, options_model({}), ("dense", "prune"))
-    with pytest.raises(UserError, match=f"^--spec: {message}"):
-        check_method({"phase": phase} if phase else {}, options_model({}), phases, source="--spec")
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("{", "--spec is not JSON"),
-        ("[" * 100_000, "--spec is not JSON"),
-        ("[1]", "--spec is no JSON object"),
-        (json.dumps({**RUN, "colour": 1}), "--spec: unknown key 'colour'"),
-        (json.dumps({**RUN, "lbn": None}), "--spec: missing key 'lbn'"),
-        (json.dumps({**RUN, "p": float("inf")}), "a Run cannot hold the number inf"),
-    ],
-)
-def test_a_wrong_text_is_one_clear_message(text, message):
-    with pytest.raises(UserError, match=f"^{message}"):
-        parse_run(text)
-
-
-def test_a_text_of_a_run_is_taken_as_its_normal_form():
-    written = {**RUN, "p": None, "train": {**RUN["train"], "epochs": 4.0}}
-    assert parse_run(json.dumps(written)) == RUN
 
 
 def test_the_model_names_what_the_code_has():
