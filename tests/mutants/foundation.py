@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from tests.mutants.mutant import in_file
 
-LOAD, AUGMENT, EPOCHS = (f"tests/methods/data/test_{name}.py" for name in ("load", "augment", "epochs"))
+SPLIT, AUGMENT, EPOCHS = (f"tests/methods/data/test_{name}.py" for name in ("split", "augment", "epochs"))
 RESUME = "tests/methods/training/test_resume.py"
-split = in_file("methods/data/split.py", LOAD, EPOCHS)
-augment = in_file("methods/data/augment.py", LOAD, AUGMENT)
+split = in_file("methods/data/split.py", SPLIT, EPOCHS)
+augment = in_file("methods/data/augment.py", AUGMENT)
 size = in_file("methods/data/size.py", "tests/methods/data/test_size.py")
 init = in_file("methods/networks/init.py", "tests/methods/networks/test_init.py", "tests/methods/pruning/test_masks_makers.py")
 resnet = in_file("methods/networks/resnet.py", "tests/methods/networks/test_resnet.py", "tests/golden/test_method.py")
@@ -31,14 +31,12 @@ MUTANTS = (
         "turned-the-other-way",
         "matrix[:, 0, 1], matrix[:, 1, 0] = -angle.sin(), angle.sin()",
         "matrix[:, 0, 1], matrix[:, 1, 0] = angle.sin(), -angle.sin()",
-        AUGMENT,
     ),
-    augment("turned-twice-as-far", "DEGREES = 15", "DEGREES = 30", AUGMENT),
+    augment("turned-twice-as-far", "DEGREES = 15", "DEGREES = 30"),
     augment(
         "shifted-half-as-far",
         "matrix[:, 0, 0], matrix[:, 0, 2] = flip, 2 * right",
         "matrix[:, 0, 0], matrix[:, 0, 2] = flip, right",
-        AUGMENT,
     ),
     size("halves-rounded-down", "rows[..., 1::2] + 2) >> 2", "rows[..., 1::2]) >> 2"),
     init("constants-by-fan-out", "fan = fan_in(shape)\n", "fan = fan_out(shape)\n"),

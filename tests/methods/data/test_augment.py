@@ -1,4 +1,4 @@
-"""Augmentations of single baselines: turns and shifts, against Pillow and by hand."""
+"""Augmentations: crops and mirrors by hand, turns and shifts of single baselines against Pillow and by hand."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,8 @@ import torch
 from PIL import Image
 
 from methods.core.errors import UserError
-from methods.data.augment import AUGMENTS, crop_flip, crop_flip_rotate, rotate, shift_flip
+from methods.data.augment import AUGMENTS, crop_flip, crop_flip_rotate, resized_crop_flip, rotate, shift_flip
+from methods.data.load import load
 from methods.data.split import generator
 from tests.baselines.test_contract import make
 from tests.specs import small
@@ -76,7 +77,6 @@ def test_images_stay_images_and_draws_decide(name):
     ],
 )
 def test_which_baselines_augment_in_their_own_way(method, dataset, attack, augment):
-    from methods.data.load import load
 
     spec = small(method, dataset=dataset, arch="rn18", attack={"name": attack})
     assert make(method, spec, load(dataset, source="stand-in", train=8, val=4)).augment == augment
@@ -93,3 +93,44 @@ def test_an_unknown_augmentation_is_refused():
     spec["options"]["augment"] = "mixup"
     with pytest.raises(UserError, match="'options.augment: mixup' is not possible for cifar10; allowed: crop_flip, resized_crop_flip"):
         make("bcs", spec).augment  # noqa: B018
+
+
+def test_crop_flip_cuts_a_window_from_the_zero_padded_image():
+    images = torch.randint(1, 256, (400, 3, 32, 32), dtype=torch.uint8, generator=generator(0))
+    padded = np.pad(images.numpy(), ((0, 0), (0, 0), (4, 4), (4, 4)))
+    seen = set()
+    for before, after in zip(padded, crop_flip(images, generator(1)).numpy(), strict=True):
+        windows = [
+            (down, right, flip)
+            for down in range(9)
+            for right in range(9)
+            for flip in (False, True)
+            if np.array_equal(before[:, down : down + 32, right : right + 32][:, :, :: -1 if flip else 1], after)
+        ]
+        assert len(windows) == 1
+        seen.add(windows[0])
+    for part, values in zip(zip(*seen, strict=True), (range(9), range(9), (False, True)), strict=True):
+        assert set(part) == set(values)
+
+
+def test_crop_flip_draws_are_even():
+    position = torch.zeros(20000, 1, 33, 33, dtype=torch.uint8)
+    position[:, :, 16, 16] = 1
+    hits = crop_flip(position, generator(2)).sum(0)[0]
+    assert hits.sum() == 20000  # the centre pixel stays inside in every crop
+    assert torch.allclose(hits[12:21, 12:21] / 20000, torch.full((9, 9), 1 / 81), atol=0.004)
+
+
+def test_resized_crop_flip_shows_a_part_of_the_image_in_either_direction():
+    ramp = (torch.arange(64) * 4).to(torch.uint8).expand(200, 3, 64, 64).contiguous()
+    result = resized_crop_flip(ramp, generator(3))
+    assert result.dtype == torch.uint8
+    assert result.is_contiguous()
+    assert torch.equal(result, result[:, :1, :1].expand_as(result))  # rows and channels stay alike
+    steps = result[:, 0, 0].int().diff(dim=1)
+    forward, backward = (steps >= 0).all(1), (steps <= 0).all(1)
+    assert bool((forward ^ backward).all())
+    assert 60 < int(forward.sum()) < 140
+    shares = (result[:, 0, 0].int().amax(1) - result[:, 0, 0].int().amin(1)) / 252
+    assert 0.2 < shares.min() < 0.4  # sqrt(8 % x 3/4) = 0.24 of the width is the least there is
+    assert shares.max() > 0.95
