@@ -1,134 +1,17 @@
-"""The cost model: what it counts against what really runs, and what it says."""
+"""The command: what it says of tables, money, probes and wrong input."""
 
 import json
-from dataclasses import replace
-from functools import cache
-from pathlib import Path
 
 import pytest
-import torch
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils.flop_counter import flop_registry
 
 from methods import probe
-from methods.core import architectures, eval_spec, paths, sealed
-from methods.core.datasets import DATASETS
-from methods.core.errors import UserError
-from methods.data import load
-from methods.networks import resnet
-from methods.training.loop import train
-from methods.training.resume import Resume
-from tests.baselines.test_contract import make
-from tests.specs import small
+from methods.core import paths, sealed
+from tests.workflow.cost.plans import planned
 from workflow.suite.__main__ import main
-from workflow.suite.cost import devices, limits, work
+from workflow.suite.cost import devices
 from workflow.suite.cost import runs as cost
-from workflow.suite.cost.devices import Device, Rates
 from workflow.suite.cost.report import within
 from workflow.suite.cost.runs import Cost
-from workflow.suite.cost.work import Work
-from workflow.suite.planning import config, plan, schema
-
-
-@cache
-def planned(scale):
-    return plan.load(scale, data_root=Path("no-such-data"))
-
-
-def counted(arch, width, image):
-    """Weights, multiplications and output elements of the real network, by running it without numbers."""
-    found = []
-    with torch.device("meta"):
-        net = resnet.build(arch, classes=100, stem="imagenet" if image > 32 else "cifar", width=width)
-        for _, conv in net.convs():
-            conv.register_forward_hook(
-                lambda m, _, out: found.append((m.weight.numel(), 2 * m.weight[0].numel() * out.numel(), out.numel()))
-            )
-        net.eval()(torch.zeros(1, 3, image, image))
-    return len(found), *(sum(column) for column in zip(*found, strict=True))
-
-
-@pytest.mark.parametrize("arch", sorted(architectures.ARCHS))
-def test_networks_are_those_that_are_trained(arch):
-    for width in (1, 0.125):
-        for image in (32, 224):
-            net = architectures.network({"arch": arch, "width": width}, classes=100, image=image)
-            assert (len(net.layers), net.weights, net.flops, net.elements) == counted(arch, width, image)
-
-
-class Flops(TorchDispatchMode):
-    """Multiplications and additions of every operation, forward and backward, by torch's own formulas."""
-
-    total = 0
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        result = function(*args, **(kwargs or {}))
-        if formula := flop_registry.get(function.overloadpacket):
-            self.total += formula(*args, **(kwargs or {}), out_val=result)
-        return result
-
-
-STEPS = [
-    ("binary_subnet", {}),
-    ("binary_subnet", {"attack": {"name": "fgsm_atta"}}),
-    ("at", {"eps": 0}),
-    ("rst", {}),
-    ("trades", {"precision": "fp"}),
-    ("hydra", {"phase": "prune"}),
-    ("atmc", {"phase": "factorised"}),
-    ("bcs", {}),
-]
-
-
-@pytest.mark.parametrize(("method", "keys"), STEPS, ids=lambda item: item if isinstance(item, str) else "-".join(map(str, item)) or "plain")
-def test_a_training_does_the_work_that_is_predicted(tmp_path, method, keys):
-    """The multiplications of a real training, counted where they are computed. A pass more or less is a tenth or so."""
-    spec = small(method, arch="rn18", rewrite={"train.epochs": 1, "width": 0.125}, **keys)
-    data = load.load("cifar10", source="sample", train=spec["data"]["train"], val=spec["data"]["val"])
-    trained = make(method, spec, data)
-    with Flops() as counter:
-        train(trained, data, resume=Resume(tmp_path, "x"), log=lambda _: None)
-    assert counter.total == pytest.approx(work.training(spec).flops, rel=0.04)
-
-
-@pytest.mark.parametrize(
-    "attack",
-    [
-        "standard",
-        "clean",
-        "pgd",
-        {"version": "custom", "attacks": ["apgd-ce", "fab", "square", "apgd-dlr"], "apgd_iter": 7, "square_queries": 11, "restarts": 2},
-        {"version": "custom", "attacks": ["apgd-t", "fab-t"], "fab_iter": 5, "targets": 3},
-    ],
-)
-def test_attacks_cost_what_the_evaluation_says(attack):
-    real = eval_spec.parse({"attack": attack}).attack
-    assert work.attack_passes(attack) == {name: real.cost(name) for name in real.names}
-
-
-@pytest.mark.parametrize(("dataset", "source"), [("cifar10", "sample"), ("cifar100", "stand-in"), ("imagenet100", "stand-in")])
-def test_images_are_counted_as_they_are_split(dataset, source):
-    real, facts = load.load(dataset, source=source), DATASETS[dataset]
-    assert facts.counts({"source": source}) == (len(real.train), len(real.val))
-    assert facts.counts({"source": source, "train": 9, "val": 5}) == (9, 5)
-    assert (facts.test[source], facts.classes, facts.image) == (len(real.test), real.classes, real.shape[1])
-
-
-def test_an_evaluation_costs_most_when_nothing_falls():
-    run = planned("paper").final_runs("main_comparison")[0]
-    spec, chosen = planned("paper").runs[run].spec, planned("paper").evaluations[run].spec
-    worst = work.evaluation(spec, chosen)
-    assert worst.flops == 10000 * work.network(spec).flops * (1 + 200 + 1800 + 2700 + 5000)
-    half = work.evaluation(spec, chosen, right=0.5, robust=0.5)
-    assert work.evaluation(spec, chosen, right=0.5, robust=0.0).flops < half.flops < worst.flops
-
-
-def test_the_fit_finds_the_rates_behind_times():
-    rates = {"flops": 2e-11, "elements": 0.0, "calls": 1e-4}
-    works = [Work(flops=1e9, elements=3e6, calls=100), Work(flops=5e10, elements=2e7, calls=70), Work(flops=2e8, elements=1e6, calls=300)]
-    seconds = [sum(rate * getattr(item, part) for part, rate in rates.items()) for item in works]
-    assert devices.fit(works, seconds) == pytest.approx(tuple(rates.values()), rel=1e-6, abs=1e-18)
-    assert min(devices.fit(works, [1.0, 0.1, 3.0])) >= 0
 
 
 def call(capsys, *words):
@@ -194,97 +77,6 @@ def test_wrong_input_is_one_line(capsys, words, message):
     assert out == ""
     assert message in err
     assert err.count("\n") == 1
-
-
-def test_a_file_that_is_no_probe_is_refused(tmp_path):
-    (tmp_path / "p.json").write_text('{"points": []}')
-    with pytest.raises(UserError, match="is not the result of a probe"):
-        devices.probed(tmp_path / "p.json")
-
-
-def test_limits_grow_with_the_try_and_end_at_the_longest():
-    suite, paper, device = config.load_suite(), planned("paper"), devices.named("a100")
-    run = paper.runs[paper.final_runs("main_comparison")[0]]
-    first, second = (limits.train_minutes(run, device, suite, attempt) for attempt in (1, 2))
-    hours = device.training(run.spec) / 3600
-    assert first >= 60 * min(hours, 24)
-    assert first <= second <= 24 * 60
-    assert limits.train_minutes(run, device, replace(suite, longest_hours=0.5), 1) == 30
-    slow = replace(device, rates={"fp32": replace(device.rates["fp32"], flops=1000 * device.rates["fp32"].flops)})
-    assert limits.train_minutes(run, slow, suite, 1) == 24 * 60
-    chosen = paper.evaluations[run.name]
-    whole = limits.evaluate_minutes(run, replace(chosen, shards=1), slow, replace(suite, longest_hours=1e9), 1)
-    part = limits.evaluate_minutes(run, replace(chosen, shards=4), slow, replace(suite, longest_hours=1e9), 1)
-    assert whole / 4 < part < whole / 3.9
-    for scale in ("paper", "demo"):
-        run = next(iter(planned(scale).runs.values()))
-        first = limits.megabytes(run.spec, planned(scale).scale, 1, images=256)
-        assert 1500 < first < 32000
-        assert limits.megabytes(run.spec, planned(scale).scale, 2, images=256) == 2 * first
-
-
-def test_a_run_asks_for_its_gpus():
-    settings = {"scale": "paper", "data_root": "data", "allow_cpu": False}
-    suite, paper = config.load_suite({**settings, "gpus_per_run": {"imagenet100": "4"}}), planned("paper")  # as --config hands it over
-    runs = {name: next(run for run in paper.runs.values() if run.spec["dataset"] == name) for name in ("cifar10", "imagenet100")}
-    assert [limits.processes(run, suite, paper.scale) for run in runs.values()] == [1, 4]
-    assert limits.processes(runs["imagenet100"], replace(suite, allow_cpu=True), paper.scale) == 1
-    assert limits.processes(runs["imagenet100"], suite, planned("demo").scale) == 1
-    spec = runs["cifar10"].spec
-    per_device = replace(runs["cifar10"], spec={**spec, "train": {**spec["train"], "bn_devices": 2}})
-    assert limits.processes(per_device, suite, planned("demo").scale) == 2
-    with pytest.raises(UserError, match="gpus_per_run"):
-        config.load_suite({**settings, "gpus_per_run": {"imagenet": 4}})
-
-
-def test_limits_are_for_the_device_that_runs():
-    suite = config.load_suite()
-    assert limits.device(suite, planned("paper").scale) == devices.named(suite.gpu)
-    for settings, scale in ((suite, "demo"), (replace(suite, allow_cpu=True), "paper")):
-        assert limits.device(settings, planned(scale).scale) == devices.named("cpu")
-
-
-def test_work_takes_time_in_each_of_its_parts():
-    rates = Rates(flops=1.0, elements=10.0, calls=100.0)
-    device = Device(title="x", rates={"fp32": rates, "bf16": replace(rates, flops=0.5)}, startup=1000.0)
-    done = Work(flops=1, elements=2, calls=3) + Work(flops=1)
-    assert device.seconds(done) == 2 + 20 + 300
-    assert device.seconds(done, "bf16") == 1 + 20 + 300
-    with pytest.raises(UserError, match="x: has no figures for 'train.compute: fp8'; it has: fp32, bf16"):
-        device.seconds(done, "fp8")
-
-
-def test_photographs_are_waited_for_where_reading_is_slower():
-    device = Device(title="x", rates={"fp32": Rates(flops=1.0)}, photographs=10.0)
-    assert device.seconds(Work(flops=5, photographs=40)) == 5
-    assert device.seconds(Work(flops=5, photographs=60)) == 6
-    paper = planned("paper")
-    large = next(run.spec for run in paper.runs.values() if run.spec["dataset"] == "imagenet100")
-    small_images = next(run.spec for run in paper.runs.values() if run.spec["dataset"] == "cifar10")
-    assert work.training(large).photographs == 124156 * large["train"]["epochs"]
-    assert work.training(small_images).photographs == 0
-    one_core = replace(devices.named("a100"), photographs=devices.PHOTOGRAPHS)
-    assert one_core.waits_for_photographs(large)
-    assert one_core.training(large) >= 124156 * large["train"]["epochs"] / devices.PHOTOGRAPHS
-
-
-def test_steps_are_priced_in_the_format_of_the_run_and_validation_in_single_precision():
-    spec = next(run.spec for run in planned("paper").runs.values() if run.spec["dataset"] == "cifar10" and run.spec["eps"] != 0)
-    lowered = {**spec, "train": {**spec["train"], "compute": "bf16"}}
-    parts = work.training_by_format(lowered)
-    assert set(parts) == {"bf16", "fp32"}
-    assert parts["bf16"].flops + parts["fp32"].flops == pytest.approx(work.training(spec).flops)
-    assert parts["fp32"].flops < 0.05 * parts["bf16"].flops  # two images of a hundred are validated on
-    device = devices.named("a100")
-    assert 2 < device.training(spec) / device.training(lowered) < 2.7
-    with pytest.raises(UserError, match="NVIDIA V100: has no figures for 'train.compute: bf16'"):
-        devices.named("v100").training(lowered)
-
-
-def test_every_named_device_says_where_its_figures_come_from():
-    for name in schema.read_yaml(config.CONFIG / "devices.yaml"):
-        for rates in devices.named(name).rates.values():
-            assert "TFLOP/s (" in rates.source
 
 
 def test_money_rows_and_dearest_cells(capsys, tmp_path):
