@@ -20,13 +20,13 @@ FLAGS += ("disable-component-update", "disable-sync", "disable-dev-shm-usage", "
 
 def programs() -> tuple[str, str]:
     """Chromium and its driver. Where they are not installed the test is skipped with that reason, in CI it fails."""
-    found = [shutil.which(name) for name in ("chromium", "chromedriver")]
-    if None in found:
+    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if chromium is None or driver is None:
         message = "chromium and chromedriver are not installed (Debian: apt-get install chromium chromium-driver)"
         if os.environ.get("CI") == "true":
             pytest.fail(message)
         pytest.skip(message)
-    return found[0], found[1]
+    return chromium, driver
 
 
 class Browser:
@@ -41,8 +41,8 @@ class Browser:
     def __enter__(self) -> "Browser":
         try:
             for line in self.process.stdout:
-                if found := re.search(r"started successfully on port (\d+)", line):
-                    self.server = f"http://127.0.0.1:{found[1]}"
+                if port := re.search(r"started successfully on port (\d+)", line):
+                    self.server = f"http://127.0.0.1:{port[1]}"
                     break
             options = {"binary": self.chromium, "args": [*(f"--{flag}" for flag in FLAGS), f"--user-data-dir={self.profile}"]}
             wanted = {"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"}}
@@ -94,7 +94,8 @@ class Browser:
         return self.ask("element", {"using": "css selector", "value": selector})
 
     def click(self, selector: str) -> None:
-        """A real click: it fails where something lies over the element."""
+        """A real click, in the middle of the window: it fails where something lies over the element."""
+        self.show(selector)
         self.ask(f"element/{self.find(selector)[ELEMENT]}/click", {})
 
     def point_at(self, selector: str) -> None:
@@ -104,6 +105,15 @@ class Browser:
     def press(self, *names: str) -> None:
         strokes = [{"type": kind, "value": KEYS[name]} for name in names for kind in ("keyDown", "keyUp")]
         self.ask("actions", {"actions": [{"type": "key", "id": "keyboard", "actions": strokes}]})
+
+    def type(self, selector: str, text: str) -> None:
+        """Type into a field, after what is in it."""
+        self.ask(f"element/{self.find(selector)[ELEMENT]}/value", {"text": text})
+
+    def resize(self, width: int, height: int) -> None:
+        """The inside of the window, narrower than a window may be as well."""
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self.ask("goog/cdp/execute", {"cmd": "Emulation.setDeviceMetricsOverride", "params": size})
 
     def prefer(self, scheme: str) -> None:
         """Pretend that the system prefers light or dark colours."""
@@ -118,7 +128,7 @@ class Browser:
     def requested(self) -> list[str]:
         """Addresses the page asked for since the last call."""
         messages = [json.loads(entry["message"])["message"] for entry in self.ask("se/log", {"type": "performance"})]
-        return [found["params"]["request"]["url"] for found in messages if found["method"] == "Network.requestWillBeSent"]
+        return [message["params"]["request"]["url"] for message in messages if message["method"] == "Network.requestWillBeSent"]
 
     def screenshot(self) -> bytes:
         return base64.b64decode(self.ask("screenshot"))

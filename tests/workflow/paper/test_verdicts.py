@@ -177,6 +177,6 @@ def test_reports_have_the_words_for_each_side(tmp_path):
     assert "Of 2 claims about results that both decide, 1 come out alike." in text
     sheet = sheets.claims(ours.plan, tmp_path)
     assert any("holds: our numbers satisfy the rule" in text for text in sheet.texts)
-    shown = {row[0]: row for row in sheet.rows}
-    assert shown["C11"][5:7] == ["TRUE", "holds"]
-    assert shown["C90"][5:7] == ["TRUE", "not about results"]
+    shown = {line.entries[0].text: [entry.text for entry in line.entries] for line in sheet.lines}
+    assert shown["C11"][4:] == ["TRUE", "holds"]
+    assert shown["C90"][4:] == ["TRUE", "not about results"]

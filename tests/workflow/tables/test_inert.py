@@ -56,7 +56,7 @@ def test_in_a_real_browser(hostile, folder, tmp_path):
     with Browser(tmp_path) as browser:
         browser.open(folder / paths.page("demo"))
         assert browser.console() == []
-        assert browser.run("return document.scripts.length") == 2
+        assert browser.run("return document.scripts.length") == 3
         assert browser.run("return document.querySelector('#bn_ablation h3').textContent").startswith(SCRIPT)
         labels = browser.run("return [...document.querySelectorAll('#bn_ablation tbody th')].map((head) => head.textContent)")
         assert labels == list(EVIL)
@@ -83,7 +83,9 @@ def test_a_script_that_came_in_all_the_same_would_not_run(folder, tmp_path):
 
 def test_in_a_real_tex(pdflatex, hostile, folder, tmp_path):
     text = latex.table(hostile, "bn_ablation", folder, made_by="x\n\\input{/etc/passwd}")
-    (tmp_path / "t.tex").write_text(r"\documentclass{article}\usepackage{booktabs}\begin{document}\input{table}\end{document}")
+    (tmp_path / "t.tex").write_text(
+        r"\documentclass{article}\usepackage{booktabs,graphicx,rotating,siunitx}\begin{document}\input{table}\end{document}"
+    )
     (tmp_path / "table.tex").write_text(text)
     command = [pdflatex, "-no-shell-escape", "-halt-on-error", "-interaction=nonstopmode", "t.tex"]
     for _ in range(2):  # labels are read back the second time

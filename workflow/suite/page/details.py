@@ -1,6 +1,7 @@
 """What there is to know of one cell, as labelled lines for the page."""
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,9 +30,14 @@ class Shelf:
     folder: Path
 
     def entry(self, path: str) -> dict[str, str]:
-        page = Path(paths.page(self.plan.scale.name)).parent
-        link = {"href": Path(os.path.relpath(path, page)).as_posix()} if (self.folder / path).exists() else {}
-        return {"text": path} | link
+        return {"text": path} | ({"href": self._from_page(path)} if (self.folder / path).exists() else {})
+
+    def links(self, files: Mapping[str, str]) -> list[tuple[str, str]]:
+        """(name, link) of those files that exist."""
+        return [(name, self._from_page(path)) for name, path in files.items() if (self.folder / path).is_file()]
+
+    def _from_page(self, path: str) -> str:
+        return Path(os.path.relpath(path, Path(paths.page(self.plan.scale.name)).parent)).as_posix()
 
 
 def difference(item: Measured) -> float | None:

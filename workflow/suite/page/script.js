@@ -102,7 +102,8 @@
       const step = STEP[event.key];
       if (!cell || !step) return;
       const place = cell.closest("td");
-      const row = table.tBodies[0].rows[place.parentElement.sectionRowIndex + step[0]];
+      const rows = [...table.tBodies[0].rows].filter((row) => !row.hidden);
+      const row = rows[rows.indexOf(place.parentElement) + step[0]];
       const next = row?.cells[place.cellIndex + step[1]]?.querySelector(".cell");
       if (!next) return;
       event.preventDefault();

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from methods.core import paths
-from workflow.suite.page import details
+from workflow.suite.page import details, filters
 from workflow.suite.page.details import Shelf, Verdict
 from workflow.suite.planning.plan import Plan
 from workflow.suite.planning.tables import Table
@@ -18,23 +18,27 @@ from workflow.suite.tables import caption, doubts, marks
 def results(plan: Plan, name: str, folder: Path, verdicts: Mapping[str, Verdict]) -> dict[str, Any]:
     """A results table: everything the template needs, as plain values."""
     shape, measured = plan.table(name), measure_table(plan, name, folder)
+    shelf, names = Shelf(plan=plan, folder=folder), filters.cells(shape)
     best = marks.best(shape, {key: item.value for key, item in measured.items() if item.value is not None})
     tied = versus.ties(shape, measured)
-    items, shelf, rows, section = list(measured.values()), Shelf(plan=plan, folder=folder), [], shape.rows[0].section
+    items, rows, section = list(measured.values()), [], shape.rows[0].section
     for row in shape.rows:
         cells = []
         for column in shape.columns:
             item, mark = measured[row.id, column.id], best.get((row.id, column.id))
             tie = (row.id, column.id) in tied
             cells.append(_cell(item, mark, tie, shelf, verdicts.get(item.cell.address), [*row.labels, *column.head]))
-        rows.append({"labels": row.labels, "cells": cells, "divided": row.section != section})
+        methods = dict.fromkeys(method for cell in cells if (method := names[cell["address"]].method))
+        said = dict.fromkeys(filters.verdict("cells", cell["verdict"]) for cell in cells if cell["verdict"])
+        chosen_by = {"words": row.id, "methods": list(methods), "verdicts": list(said)}
+        rows.append({"labels": row.labels, "cells": cells, "divided": row.section != section} | chosen_by)
         section = row.section
     return {
         "name": name,
         "title": shape.title,
         "number": shape.number,
         "caption": shape.caption,
-        "files": [(kind, f"{name}.{kind}") for kind in paths.FORMATS if (folder / paths.table(plan.scale.name, name, kind)).is_file()],
+        "files": shelf.links({kind: paths.table(plan.scale.name, name, kind) for kind in paths.FORMATS}),
         "about": [caption.evaluation_line(plan, name, items), f"Data: {'; '.join(caption.data_lines(plan, name, items))}."],
         "stub": shape.stub,
         "groups": _groups(shape),
