@@ -101,6 +101,11 @@ def table(scale: str = "{scale}", table: str = "{table}", kind: str = "{kind}") 
     return f"{REPORTS}/{scale}/{table}.{kind}"
 
 
+def variant(scale: str, table: str, variant: str) -> str:
+    """A LaTeX table that shows other numbers than the usual one; no rule makes it."""
+    return f"{REPORTS}/{scale}/variants/{table}.{variant}.tex"
+
+
 def row(scale: str = "{scale}", table: str = "{table}", row: str = "{row}", kind: str = "md") -> str:
     """One rendered row; `kind` is one of FORMATS."""
     return f"{REPORTS}/{scale}/rows/{table}.{row}.{kind}"

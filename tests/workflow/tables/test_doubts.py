@@ -46,8 +46,8 @@ def test_markdown(small, folder):
 
 def test_latex(small, folder):
     text = latex.table(small, "small", folder, made_by="x")
-    assert r"\textbf{40.00}$^{\dagger}$ {\scriptsize --}" in text
-    assert r"\textbf{40.00}$^{\ddagger}$ {\scriptsize \textbf{45.06}}" in text
+    assert r"\bfseries 40.00 {$^{\dagger}$} & {--}" in text
+    assert r"\bfseries 40.00 {$^{\ddagger}$\textsuperscript{2}} & \bfseries 45.06" in text
     assert r"$\ddagger$: a check of the trust panel fails" in text
 
 

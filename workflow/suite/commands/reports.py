@@ -20,6 +20,9 @@ def add(command: Add) -> None:
     curve.add_argument("--out", type=Path, metavar="FILE.png", help=f"also draw it; one of: {', '.join(paths.PICTURES)}")
     render = command("render", _render, "Render tables from whatever is finished, without running anything.")
     render.add_argument("--table", help="only this table")
+    beside = "to reports/<scale>/variants/, which leaves the usual tables as they are"
+    render.add_argument("--ours", action="store_true", help=f"LaTeX of our numbers alone, without the paper's, {beside}")
+    render.add_argument("--with-intervals", action="store_true", help=f"LaTeX with the interval of each of our numbers, {beside}")
     figures = command("figures", _figures, "Draw figures from whatever is finished, without running anything.")
     figures.add_argument("--figure", help="only this figure")
     command("page", _page, "Write the page of a scale from whatever is finished, without running anything.")
@@ -52,9 +55,12 @@ def _curve(planned: plan.Plan, options: argparse.Namespace) -> str:
 
 
 def _render(planned: plan.Plan, options: argparse.Namespace) -> str:
-    from workflow.suite.tables import render  # pandas: slow to import, and only needed here
+    from workflow.suite.tables import latex, render  # pandas: slow to import, and only needed here
 
     names = [planned.table(options.table).name] if options.table else list(planned.tables)
+    variant = latex.Variant(paper=not options.ours, intervals=options.with_intervals)
+    if variant.name:
+        return "\n".join(str(render.write_variant(planned, name, variant, options.directory)) for name in names)
     return "\n".join(str(path) for name in names for path in render.write_table(planned, name, options.directory))
 
 

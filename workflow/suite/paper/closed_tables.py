@@ -13,7 +13,7 @@ from tabulate import tabulate
 from workflow.suite.paper import resnet, theory
 from workflow.suite.paper.claims.evidence import Paper
 from workflow.suite.paper.claims.formulas import flops
-from workflow.suite.tables import inert, latex
+from workflow.suite.tables import inert, latex_frame
 
 # As the complexity table prints them: full precision, binary.
 FORMULAS = {
@@ -45,21 +45,16 @@ class ClosedTable:
             return " & ".join(cells) + r" \\"
 
         heads = " & ".join(map(_stacked, self.heads)) + r" \\"
-        start = [
-            r"\begin{table}",
-            r"\centering\scriptsize\setlength{\tabcolsep}{2pt}",
-            rf"\makebox[\textwidth][c]{{\begin{{tabular}}{{l{'c' * (len(self.heads) - 1)}}}",
-        ]
-        end = [
-            r"\bottomrule",
-            r"\end{tabular}}",
-            rf"\caption{{{inert.latex(self.caption)}}}",
-            rf"\label{{tbl:{self.name}}}",
-            r"\end{table}",
-            "",
-        ]
-        body = [r"\toprule", heads, r"\midrule", *map(line, self.rows)]
-        return "\n".join([f"% {inert.line(made_by)}", latex.HOW.format(name=self.name).rstrip(), *start, *body, *end])
+        start = rf"\begin{{tabular}}{{l{'c' * (len(self.heads) - 1)}}}"
+        return latex_frame.frame(
+            [start, r"\toprule", heads, r"\midrule", *map(line, self.rows), r"\bottomrule", r"\end{tabular}"],
+            name=self.name,
+            caption=f"{self.title}.",
+            label=f"tbl:{self.name}",
+            notes=[self.caption],
+            made_by=made_by,
+            size=r"\scriptsize",
+        )
 
     def sheet(self) -> str:
         text = io.StringIO()
@@ -69,7 +64,7 @@ class ClosedTable:
 
 def _stacked(head: str) -> str:
     """A head of two lines where it has two parts, so that the table fits on a page."""
-    parts = [inert.latex(part) for part in re.split(r"(?<=,) | (?=\()", head)]
+    parts = [inert.latex_math(part) for part in re.split(r"(?<=,) | (?=\()", head)]
     return parts[0] if len(parts) == 1 else r"\shortstack{" + r" \\ ".join(parts) + "}"
 
 

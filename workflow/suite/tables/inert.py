@@ -27,6 +27,8 @@ LATEX |= {
 }
 LATEX |= {sign: "\\" + sign for sign in "&%$#_{}"}
 LATEX |= {sign: f"{{{sign}}}" for sign in "[]*"}  # at the start of a row they would be arguments of the line break before it
+# A letter that is compared with a number, or r or p alone: signs that mean nothing else to TeX.
+MATH = re.compile(r"(?<![\w'’.-])([a-z] (?:=|<|>) \d+(?:\.\d+)?(?![\w.]*\w)|[rp](?![\w'’.-]))")
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
 NUMBER = re.compile(r"[+-]?\d+(\.\d+)?(e[+-]?\d+)?")
 
@@ -43,7 +45,13 @@ def markdown(text: str) -> str:
 
 def latex(text: str) -> str:
     """Text for the body of a document; what the standard fonts lack is named by its code point."""
-    return "".join(LATEX.get(sign) or (sign if _printable(sign) else f"{{[}}U+{ord(sign):04X}{{]}}") for sign in line(text))
+    signs = (LATEX.get(sign) or (sign if _printable(sign) else f"{{[}}U+{ord(sign):04X}{{]}}") for sign in line(text))
+    return "".join(signs).replace("--", "-{}-{}")  # two hyphens of a command are no dash
+
+
+def latex_math(text: str) -> str:
+    """The same, with statements such as r = 0.99, and r and p by themselves, set as mathematics."""
+    return "".join(f"${part}$" if i % 2 else latex(part) for i, part in enumerate(MATH.split(line(text))))
 
 
 def latex_label(text: str) -> str:

@@ -1,92 +1,155 @@
-"""Tables as LaTeX: a table environment that needs the booktabs package and nothing else."""
+"""Tables as LaTeX: numbers aligned at the decimal point (siunitx), notes below. Variants show our numbers alone, or with intervals."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
 from workflow.suite.planning.plan import Plan
-from workflow.suite.planning.tables import Table
+from workflow.suite.planning.tables import Column, Table
 from workflow.suite.results import versus
 from workflow.suite.results.measure import Measured, measure_table
-from workflow.suite.tables import caption, doubts, inert, marks
+from workflow.suite.tables import caption, doubts, inert, latex_frame, marks
 from workflow.suite.tables.caption import Footnotes
 
-STYLE = {"bold": r"\textbf{{{}}}", "underline": r"\underline{{{}}}", None: "{}"}
 TIE = r"$^{\approx}$"
 DOUBTS = {"": "", "†": r"$^{\dagger}$", "‡": r"$^{\ddagger}$"}
+SUP = r"\textsuperscript"
 SIGNS = {"·": r"$\cdot$", "-": "--"}
-HOW = (
-    "% In a document: \\usepackage{{booktabs}} and \\input{{{name}}}. Alone:\n"
-    "% pdflatex '\\documentclass{{article}}\\usepackage{{booktabs}}\\begin{{document}}\\input{{{name}}}\\end{{document}}'\n"
-)
+PORTRAIT = 125  # signs in a line; a wider table lies on its side
 
 
-def table(plan: Plan, name: str, folder: Path, *, made_by: str) -> str:
-    """A whole table in the paper's order: our number, the paper's small beside it."""
+@dataclass(frozen=True, kw_only=True)
+class Variant:
+    """Which numbers a table shows beside ours: the paper's, and the uncertainty of ours."""
+
+    paper: bool = True
+    intervals: bool = False
+
+    @property
+    def name(self) -> str:
+        """What the file of a variant is called; nothing for the one that tables have without asking."""
+        return "-".join(["ours"] * (not self.paper) + ["intervals"] * self.intervals)
+
+
+USUAL = Variant()
+
+
+def table(plan: Plan, name: str, folder: Path, *, made_by: str, variant: Variant = USUAL) -> str:
+    """A whole table in the paper's order: our number, and what the variant shows beside it."""
     shape, measured = plan.table(name), measure_table(plan, name, folder)
-    ours = marks.best(shape, {key: item.value for key, item in measured.items() if item.value is not None})
-    tied = versus.ties(shape, measured)
-    notes, body, section = Footnotes(plan), [], shape.rows[0].section
+    variant = Variant(paper=variant.paper and shape.printed, intervals=variant.intervals)
+    best = marks.best(shape, {key: item.value for key, item in measured.items() if item.value is not None})
+    tied, notes, grid, section = versus.ties(shape, measured), Footnotes(plan), [], shape.rows[0].section
+    signs = {key: (TIE if key in tied else "") + DOUBTS[doubts.sign(item)] + _sup(notes.of(item)) for key, item in measured.items()}
     for row in shape.rows:
         if row.section != section:
-            body.append(r"\midrule")
+            grid.append(r"\midrule")
             section = row.section
-        cells = [_cell(measured[row.id, c.id], ours.get((row.id, c.id)), (row.id, c.id) in tied, notes) for c in shape.columns]
-        body.append(" & ".join([*map(inert.latex, row.labels), *cells]) + r" \\")
-    items = list(measured.values())
-    words = [
-        shape.caption,
-        caption.comparability(plan),
-        *caption.stale_lines(plan, name, folder),
-        caption.evaluation_line(plan, name, items),
-    ]
-    words += [f"Data: {'; '.join(caption.data_lines(plan, name, items))}.", *(["Small: the paper's number."] if shape.printed else [])]
-    words += [f"≈: {caption.TIED}."] if tied else []
-    words += [f"{text}." for text in doubts.legend(items)]
-    words += [f"({number}) {text}." for number, text in enumerate(notes.texts, 1)]
-    return "\n".join(
-        [
-            f"% {inert.line(made_by)}",
-            HOW.format(name=name).rstrip(),
-            r"\begin{table}",
-            r"\centering\footnotesize\setlength{\tabcolsep}{3pt}",
-            # Wider than the text of a plain article: centred on the page, where it fits.
-            rf"\makebox[\textwidth][c]{{\begin{{tabular}}{{{'l' * len(shape.stub)}{'c' * len(shape.columns)}}}",
-            r"\toprule",
-            *_heads(shape),
-            r"\midrule",
-            *body,
-            r"\bottomrule",
-            r"\end{tabular}}",
-            rf"\caption{{{inert.latex(' '.join(words))}}}",
-            rf"\label{{{inert.latex_label(shape.label)}}}",
-            r"\end{table}",
-            "",
-        ]
+        keys = [(row.id, column.id) for column in shape.columns]
+        cells = [entry for key in keys for entry in _cell(measured[key], best.get(key), signs[key], variant)]
+        grid.append(" & ".join([*map(inert.latex_math, row.labels), *cells]) + r" \\")
+    columns = [_columns([(item, signs[key]) for key, item in measured.items() if key[1] == c.id], variant) for c in shape.columns]
+    start = rf"\begin{{tabular}}{{{'l' * len(shape.stub)}{''.join(columns)}}}"
+    return latex_frame.frame(
+        [start, r"\toprule", *_heads(shape, variant), r"\midrule", *grid, r"\bottomrule", r"\end{tabular}"],
+        name=".".join(filter(None, [name, variant.name])),
+        caption=shape.caption,
+        label=shape.label,
+        notes=[*_about(plan, name, folder, measured, variant, bool(tied)), *(f"({i}) {text}." for i, text in enumerate(notes.texts, 1))],
+        made_by=made_by,
+        sideways=_signs_of_a_line(shape, variant) > PORTRAIT,
+        size=r"\footnotesize",
     )
 
 
-def _cell(item: Measured, mark: str | None, tied: bool, notes: Footnotes) -> str:
-    ours, paper = caption.shown(item, exact=False), caption.reported(item.cell.reported)
-    numbers = notes.of(item)
-    sup = rf"\textsuperscript{{{','.join(map(str, numbers))}}}" if numbers else ""
-    if ours == paper == "-":
-        return "--" + sup
-    ours = STYLE[mark].format(SIGNS.get(ours, ours)) + (TIE if tied else "") + DOUBTS[doubts.sign(item)]
-    if not paper:
-        return ours + sup
-    paper = STYLE[item.cell.reported.mark].format(SIGNS.get(paper, paper))
-    return rf"{ours} {{\scriptsize {paper}}}{sup}"
+def _about(plan: Plan, name: str, folder: Path, measured: Mapping, variant: Variant, tied: bool) -> list[str]:
+    items, beside = list(measured.values()), []
+    if variant.intervals:
+        spread = any(item.sd is not None for item in items)
+        beside.append("In brackets: 95 % interval over test images" + ("; ±: standard deviation over seeds." if spread else "."))
+    if variant.paper:
+        beside.append("Small: the paper's number.")
+    words = [caption.evaluation_line(plan, name, items), f"Data: {'; '.join(caption.data_lines(plan, name, items))}.", *beside]
+    words += [f"≈: {caption.TIED}."] if tied else []
+    words += [f"{text}." for text in doubts.legend(items)]
+    return [caption.comparability(plan), *caption.stale_lines(plan, name, folder), " ".join(words)]
 
 
-def _heads(shape: Table) -> list[str]:
-    stub, lines = len(shape.stub), []
+def _cell(item: Measured, mark: str | None, signs: str, variant: Variant) -> list[str]:
+    """The entries of a cell: ours, its uncertainty, the paper's."""
+    entries = [_number(caption.shown(item, exact=False), mark, signs)]
+    if variant.intervals:
+        rest = caption.shown(item).partition(" ")[2] if item.value is not None else ""
+        entries.append(rf"\scriptsize {inert.latex(rest)}" if rest else "")
+    if variant.paper:
+        entries.append(_number(caption.reported(item.cell.reported), item.cell.reported.mark))
+    return entries
+
+
+def _number(text: str, mark: str | None, signs: str = "") -> str:
+    """An entry of a column of numbers; a text instead of one stands in braces. The line under a number is drawn behind it, so that the
+    number stays one that siunitx aligns."""
+    if not text[:1].isdigit():
+        return f"{{{SIGNS.get(text, text)}{signs}}}" if text or signs else ""
+    line = rf"\llap{{\underline{{\phantom{{{text}}}}}}}" if mark == "underline" else ""
+    behind = f" {{{line}{signs}}}" if line or signs else ""
+    return (r"\bfseries " if mark == "bold" else "") + text + behind
+
+
+def _columns(items: list[tuple[Measured, str]], variant: Variant) -> str:
+    """What the columns under one head are made of."""
+    ours = [caption.shown(item, exact=False) for item, _ in items]
+    room = max((signs for _, signs in items), key=_width, default="")
+    kinds = [rf"S[table-format={_whole(ours)}.2{{{room}}}]"]
+    if variant.intervals:
+        kinds.append("l")
+    if variant.paper:
+        kinds.append(rf">{{\scriptsize}}S[table-format={_whole([caption.reported(item.cell.reported) for item, _ in items])}.2]")
+    return r"@{\hspace{2pt}}".join(kinds)
+
+
+def _width(signs: str) -> int:
+    """Of what stands behind a number, in raised digits: the sign of a tie is about as wide as two, that of a doubt as one."""
+    mathematics, _, notes = signs.partition(SUP)
+    return mathematics.count("$") // 2 + mathematics.count(TIE) + len(notes.strip("{}"))
+
+
+def _whole(texts: list[str]) -> int:
+    """Digits before the point."""
+    return max((len(text.partition(".")[0]) for text in texts if text[:1].isdigit()), default=2)
+
+
+def _sup(numbers: list[int]) -> str:
+    return rf"{SUP}{{{','.join(map(str, numbers))}}}" if numbers else ""
+
+
+def _heads(shape: Table, variant: Variant) -> list[str]:
+    each = 1 + variant.intervals + variant.paper
+    lines = []
     if any(len(column.head) > 1 for column in shape.columns):
-        top, rules, start = [""] * stub, [], stub + 1
+        top, rules, start = [""] * len(shape.stub), [], len(shape.stub) + 1
         for group, columns in groupby(shape.columns, key=lambda column: column.head[0]):
-            width = len(list(columns))
-            top.append(rf"\multicolumn{{{width}}}{{c}}{{{inert.latex(group)}}}")
+            width = each * len(list(columns))
+            top.append(_head(group, width))
             rules.append(rf"\cmidrule(lr){{{start}-{start + width - 1}}}")
             start += width
         lines += [" & ".join(top) + r" \\", " ".join(rules)]
-    last = [*map(inert.latex, shape.stub), *(inert.latex(column.head[-1]) for column in shape.columns)]
+    last = [*map(inert.latex_math, shape.stub), *(_head(column.head[-1], each) for column in shape.columns)]
     return [*lines, " & ".join(last) + r" \\"]
+
+
+def _head(text: str, width: int) -> str:
+    return rf"\multicolumn{{{width}}}{{c}}{{{inert.latex_math(text)}}}"
+
+
+def _signs_of_a_line(shape: Table, variant: Variant) -> int:
+    """About how long a line is, in signs."""
+
+    def longest(place: int) -> int:
+        return max(len(text) for text in (shape.stub[place], *(row.labels[place] for row in shape.rows)))
+
+    def wide(column: Column) -> int:
+        return max(len(column.head[-1]), 8 + 11 * variant.intervals + 5 * variant.paper)
+
+    return sum(longest(place) + 2 for place in range(len(shape.stub))) + sum(map(wide, shape.columns))

@@ -9,6 +9,7 @@ from workflow.suite.planning.plan import Plan
 from workflow.suite.planning.selection import one_row
 from workflow.suite.results import frame
 from workflow.suite.tables import latex, markdown, sheet
+from workflow.suite.tables.latex import Variant
 
 
 def write_table(plan: Plan, name: str, folder: Path = Path(), *, where: Callable[[str, str, str], str] = paths.table) -> list[Path]:
@@ -20,6 +21,13 @@ def write_table(plan: Plan, name: str, folder: Path = Path(), *, where: Callable
         "csv": sheet.table(plan, name, folder),
     }
     return _written(texts, lambda kind: folder / where(plan.scale.name, name, kind))
+
+
+def write_variant(plan: Plan, name: str, variant: Variant, folder: Path = Path()) -> Path:
+    """Render another variant of a LaTeX table, beside the usual one."""
+    path = folder / paths.variant(plan.scale.name, name, variant.name)
+    files.write(path, latex.table(plan, name, folder, made_by=made_by(), variant=variant))
+    return path
 
 
 def as_markdown(plan: Plan, name: str, folder: Path) -> str:
