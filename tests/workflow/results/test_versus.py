@@ -138,11 +138,11 @@ def test_two_sets_are_compared_image_by_image(demo, tmp_path):
     for name, spans in (("first", [(0, 500)]), ("second", [(0, 480)])):
         write(demo, tmp_path / name, cell.address, right(*spans))
         sides.append(measure(demo, cell, tmp_path / name))
-    assert compare.between(*sides, alike=True).verdict == "lower"
-    assert compare.between(*sides[::-1], alike=True).verdict == "higher"
+    assert compare.between(*sides, alike=True, names=("first", "second")).verdict == "lower"
+    assert compare.between(*sides[::-1], alike=True, names=("second", "first")).verdict == "higher"
     write(demo, tmp_path / "second", cell.address, right((0, 480)), data="other images")
     other = measure(demo, cell, tmp_path / "second")
-    assert compare.between(sides[0], other, alike=True).verdict == "reproduced"
+    assert compare.between(sides[0], other, alike=True, names=("first", "other")).verdict == "reproduced"
 
 
 def test_seeds_and_images_share_the_spread(tmp_path, capsys):
