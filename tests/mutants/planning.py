@@ -43,7 +43,7 @@ MUTANTS = (
     plan("row-before-column", "merge(table.run, column.run, row.run)", "merge(table.run, row.run, column.run)", SETTINGS),
     plan("column-before-table", "merge(table.run, column.run, row.run)", "merge(column.run, table.run, row.run)", SETTINGS),
     plan("conditions-of-rows-lose", "            keys = merge(keys, override)", "            keys = merge(override, keys)", SETTINGS),
-    plan("table-seeds-win-over-row", "row.seeds or table.seeds or self.scale.seeds", "table.seeds or row.seeds or self.scale.seeds"),
+    plan("table-seeds-win-over-row", "row.seeds or table.seeds or self._seeds(keys)", "table.seeds or row.seeds or self._seeds(keys)"),
     plan("one-evaluation-per-shard-count", '    shards = settings.pop("shards")', '    shards = settings["shards"]'),
     run_spec("another-attack-keeps-settings", 'value.get("name", old.get("name")) == old.get("name")', "True"),
     run_spec("none-names-a-run", " for key, item in value.items() if item is not None}", " for key, item in value.items()}"),

@@ -25,7 +25,7 @@ MUTANTS = (
     compare("no-room-for-rounding", "bounds[0] - ROUNDING <= reference <= bounds[1] + ROUNDING", "bounds[0] < reference < bounds[1]"),
     compare("lower-is-higher", 'return "lower" if ours < reference else "higher"', 'return "higher" if ours < reference else "lower"'),
     stale("parents-do-not-count", "for item in plan.lineage(run))", "for item in plan.lineage(run)[:1])"),
-    stale("a-file-that-is-gone-does-not-count", "not (root / name).is_file() or file_digest", "(root / name).is_file() and file_digest"),
+    stale("a-file-that-is-gone-does-not-count", "_digest(name, root) != before]", "_digest(name, root) not in (before, None)]"),
     cells("pending-cells-are-none", 'PENDING = ("not run", "not available")', 'PENDING = ("not available",)'),
     cells("cells-not-available-are-none", 'PENDING = ("not run", "not available")', 'PENDING = ("not run",)'),
     evidence("claims-on-pending-cells", "        if pending:\n", "        if pending > len(lines):\n"),
