@@ -91,7 +91,7 @@ def cases(net: Net, data: Data, spec: EvalSpec, *, repeats: int, device: torch.d
     """Each case by name, on the first examples of the test set."""
     batch = next(iter(data.test.batches(batch=spec.count(len(data.test)))))
     net, x, y = net.to(device), batch.x.to(device), batch.y.to(device)
-    found = {
+    breakable = {
         "network of this suite": compare(net, x, y, spec, fast=True, repeats=repeats),
         "any module": compare(net, x, y, spec, fast=False, repeats=repeats),
     }
@@ -99,7 +99,7 @@ def cases(net: Net, data: Data, spec: EvalSpec, *, repeats: int, device: torch.d
     with torch.no_grad():
         answers = net(x).argmax(1)
     harmless = structs.replace(spec, eps="1/1000000")
-    return found | {"any module, nothing breaks": compare(net, x, answers, harmless, fast=False, repeats=repeats)}
+    return breakable | {"any module, nothing breaks": compare(net, x, answers, harmless, fast=False, repeats=repeats)}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -120,13 +120,13 @@ def main(arguments: list[str] | None = None) -> int:
         spec = eval_spec.parse({"attack": attack, "eps": options.eps, "examples": options.examples, "block": options.examples})
         data, device = load("cifar10", source="sample"), chosen_device()
         net = quick_net(data, arch=options.arch, width=options.width, epochs=options.epochs, eps=spec.radius)
-        found = cases(net, data, spec, repeats=options.repeats, device=device)
+        compared = cases(net, data, spec, repeats=options.repeats, device=device)
         report = {"bench": "evaluate", "arch": options.arch, "width": options.width, "data": data.label, "spec": spec.to_json()}
-        report |= {"cases": found, "provenance": provenance(device)}
+        report |= {"cases": compared, "provenance": provenance(device)}
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    for name, case in found.items():
+    for name, case in compared.items():
         ratio = case["ratio"]
         print(
             f"{name}: {ratio['median']:.2f}x as fast as a plain call (min {ratio['min']:.2f}, max {ratio['max']:.2f}, n {ratio['n']});"
@@ -134,7 +134,7 @@ def main(arguments: list[str] | None = None) -> int:
         )
     if options.out:
         write_json(options.out, report)
-    return 1 if any(case["disagreements"] for case in found.values()) else 0
+    return 1 if any(case["disagreements"] for case in compared.values()) else 0
 
 
 if __name__ == "__main__":

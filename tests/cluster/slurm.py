@@ -82,11 +82,11 @@ class Slurm:
 
     def jobs(self) -> dict[str, dict[str, str]]:
         """Id -> properties as `scontrol show job` prints them, of all jobs ever."""
-        found = [
+        jobs = [
             dict(word.split("=", 1) for word in line.split() if "=" in word)
             for line in self.call("scontrol", "-o", "show", "job").splitlines()
         ]
-        return {job["JobId"]: job for job in found if "JobId" in job}
+        return {job["JobId"]: job for job in jobs if "JobId" in job}
 
 
 def free_ports(count: int) -> list[int]:

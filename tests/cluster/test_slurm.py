@@ -30,8 +30,8 @@ def cluster():
         pytest.skip(message)
     folder = Path(tempfile.mkdtemp(prefix="slurm-"))  # short: names of sockets have a limit
     try:
-        with slurm.running(folder) as found:
-            yield found
+        with slurm.running(folder) as running:
+            yield running
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -9,9 +9,9 @@ from methods.bench.train import largest_deviation
 
 @pytest.mark.parametrize(("arch", "width"), [("rn18", 0.125), ("rn34", 0.0625), ("rn50", 0.125)])
 def test_both_steps_agree_in_double_precision(arch, width):
-    found = largest_deviation(arch, 4, width)
-    assert found["adversarial"] == 0
-    assert max(found["batch_norm"], found["scores"]) < 1e-12
+    deviation = largest_deviation(arch, 4, width)
+    assert deviation["adversarial"] == 0
+    assert max(deviation["batch_norm"], deviation["scores"]) < 1e-12
 
 
 def test_the_step_moves_scores_and_masks():

@@ -61,10 +61,10 @@ def test_narrow_networks_keep_the_plain_layout_on_several_threads(threads, width
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(threads)
-        found = memory_format(build("rn34", classes=10, width=width))
+        chosen = memory_format(build("rn34", classes=10, width=width))
     finally:
         torch.set_num_threads(before)
-    assert found == (torch.channels_last if layout == "last" else torch.contiguous_format)
+    assert chosen == (torch.channels_last if layout == "last" else torch.contiguous_format)
 
 
 @pytest.mark.parametrize("arch", ["rn18", "rn50", "small_rn34_p10"])

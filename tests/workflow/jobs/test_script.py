@@ -20,8 +20,8 @@ def variables(scale, present=None, **suite):
 
 
 def test_jobs_find_code_python_and_data():
-    found = variables("lite", {"PATH": "/bin", "PYTHONPATH": "/mine"}, data_root="/images")
-    assert found == {"PYTHONPATH": "/repo:/mine", "PATH": "/opt/python/bin:/bin", "SUITE_DATA_ROOT": "/images"}
+    environ = variables("lite", {"PATH": "/bin", "PYTHONPATH": "/mine"}, data_root="/images")
+    assert environ == {"PYTHONPATH": "/repo:/mine", "PATH": "/opt/python/bin:/bin", "SUITE_DATA_ROOT": "/images"}
     assert variables("lite")["PYTHONPATH"] == "/repo"
 
 
