@@ -3,7 +3,7 @@
 import torch
 
 from methods.core.allocation import adaptive_counts
-from tests.baselines.test_contract import make
+from tests.baselines.toy_runs import make
 from tests.specs import small
 
 

@@ -9,7 +9,7 @@ from methods.core.errors import UserError
 from methods.data.augment import AUGMENTS, crop_flip, crop_flip_rotate, resized_crop_flip, rotate, shift_flip
 from methods.data.load import load
 from methods.data.split import generator
-from tests.baselines.test_contract import make
+from tests.baselines.toy_runs import make
 from tests.specs import small
 
 

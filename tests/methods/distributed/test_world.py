@@ -20,7 +20,7 @@ from methods.distributed.world import ALONE, World
 from methods.networks.model_file import load_tensors
 from methods.runtime import device
 from methods.training.loop import share_out
-from tests.baselines.test_contract import make, sample
+from tests.baselines.toy_runs import make, sample
 from tests.methods.distributed.worker import PER_DEVICE, jobs
 from tests.methods.training.test_resume import results, wait_for_state
 from tests.specs import small, text

@@ -22,7 +22,7 @@ from methods.training.loop import train
 from methods.training.method import Method
 from methods.training.optim import optimizer
 from methods.training.resume import Resume
-from tests.baselines.test_contract import CASES, make, sample, toy
+from tests.baselines.toy_runs import CASES, make, sample, toy
 from tests.specs import small
 
 PLAIN = {"phase": None, "precision": "fp"}

@@ -12,7 +12,7 @@ from methods.core.allocation import adaptive_counts
 from methods.core.errors import UserError
 from methods.train import main
 from methods.training.declared import check_counts, check_precision
-from tests.baselines.test_contract import make
+from tests.baselines.toy_runs import make
 from tests.specs import small, text
 
 BINARY = {"a": torch.tensor([1.0, -1.0, 0.0]), "b": torch.tensor([0.0, 1.0])}

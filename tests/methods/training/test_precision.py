@@ -25,7 +25,7 @@ from methods.training.registry import load_method
 from methods.training.resume import Resume
 from methods.training.step import step
 from methods.training.validation import validate
-from tests.baselines.test_contract import CASES, make, sample, toy
+from tests.baselines.toy_runs import CASES, make, sample, toy
 from tests.golden import replay
 from tests.specs import small, text
 

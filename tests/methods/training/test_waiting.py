@@ -10,7 +10,7 @@ from methods.data.split import Batch
 from methods.distributed.world import ALONE
 from methods.training.optim import optimizer
 from methods.training.step import step
-from tests.baselines.test_contract import CASES, make, sample, toy
+from tests.baselines.toy_runs import CASES, make, sample, toy
 from tests.methods.training.waiting import Waiting
 
 # What waits by its nature. BCS must know how many connections died to draw as many. The others update on a schedule, every tenth step or

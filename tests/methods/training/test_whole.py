@@ -9,7 +9,7 @@ from methods.core.errors import UserError
 from methods.training import loop
 from methods.training.loop import train
 from methods.training.resume import Resume
-from tests.baselines.test_contract import CASES, make, sample, toy
+from tests.baselines.toy_runs import CASES, make, sample, toy
 from tests.methods.training import plain
 
 # Uneven batches of training (16, 16, 5) and validation (16, 4).

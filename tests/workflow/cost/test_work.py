@@ -11,7 +11,7 @@ from methods.data import load
 from methods.networks import resnet
 from methods.training.loop import train
 from methods.training.resume import Resume
-from tests.baselines.test_contract import make
+from tests.baselines.toy_runs import make
 from tests.specs import small
 from tests.workflow.cost.plans import planned
 from workflow.suite.cost import work
