@@ -41,6 +41,11 @@ def network(spec: dict) -> torch.nn.Module:
     return net
 
 
+def shapes(arch: str, width: float = 1.0) -> dict[str, tuple[int, ...]]:
+    """Shapes of a network's tensors, by name."""
+    return {name: tuple(tensor.shape) for name, tensor in build(arch, classes=10, width=width).state_dict().items()}
+
+
 def prune(weight: torch.Tensor, keep: float, draws: torch.Generator) -> torch.Tensor:
     """Prune a weight so that some input channels are hit harder than others, as a trained mask does."""
     score = torch.rand(weight.shape, generator=draws) * torch.rand(1, weight.shape[1], 1, 1, generator=draws)

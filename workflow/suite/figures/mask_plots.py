@@ -77,10 +77,10 @@ def alignment(plan: Plan, folder: Path, title: str, foot: str) -> Picture:
     """Both masks with the shared channels in the same rows; bars between them say which channels are used at all."""
     pair, foot = _subject(plan, folder, foot)
     left, right = tall(pair.first), tall(pair.second.transpose(1, 0, 2, 3))
-    found = masks.overlap(pair)
+    overlap = masks.overlap(pair)
     said = (
-        f"{found.empty_outputs} outputs of layer 1 and {found.empty_inputs} inputs of layer 2 are empty (white in the bars), {found.both}"
-        f" in both: Jaccard index {found.jaccard:.2f}, by chance {found.by_chance:.2f}."
+        f"{overlap.empty_outputs} outputs of layer 1 and {overlap.empty_inputs} inputs of layer 2 are empty (white in the bars),"
+        f" {overlap.both} in both: Jaccard index {overlap.jaccard:.2f}, by chance {overlap.by_chance:.2f}."
     )
     figure = style.sheet(9.2, 5.2, title, f"{said}\n{foot}, layers: {pair.place}.")
     panels = figure.subplots(1, 4, width_ratios=(20, 1, 1, 20))

@@ -68,8 +68,8 @@ def of_security(plan: Plan, folder: Path) -> list[str]:
 
 def compared(plan: Plan) -> list[Cell]:
     """The cells of the comparisons; one that stands in two tables counts once."""
-    found = {cell.runs: cell for name in COMPARISONS if name in plan.tables for cell in plan.cells_of(name) if cell.runs}
-    return list(found.values())
+    cells = {cell.runs: cell for name in COMPARISONS if name in plan.tables for cell in plan.cells_of(name) if cell.runs}
+    return list(cells.values())
 
 
 def of_sizes(plan: Plan) -> list[str]:
