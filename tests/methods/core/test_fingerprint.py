@@ -20,7 +20,7 @@ PLUMBING = {
     *(f"methods/core/{module}.py" for module in CORE),
     *(f"methods/distributed/{module}.py" for module in ("__init__", "launch", "torchrun")),
     *(path.relative_to(ROOT).as_posix() for room in ("runtime", "networks/compact") for path in (ROOT / "methods" / room).glob("*.py")),
-    "methods/core/trust.py",
+    *("methods/core/trust.py", "methods/core/trust_checks.py"),
     *(path.relative_to(ROOT).as_posix() for path in (ROOT / fingerprint.TRUST).glob("*.py")),
     "baselines/__init__.py",
 }
