@@ -12,6 +12,7 @@ hydra = in_file("baselines/hydra.py", GOLDEN)
 paper = in_file("workflow/config/scales/paper.yaml", f"{SETTINGS}::test_scale_paper_evaluates_every_test_image")
 lite = in_file("workflow/config/scales/lite.yaml", f"{SETTINGS}::test_scale_lite_trains_at_least_two_epochs")
 plan = in_file("workflow/suite/planning/plan.py", "tests/workflow/planning/test_plan.py", "tests/workflow/planning/test_seeds.py")
+evaluations = in_file("workflow/suite/planning/evaluate.py", "tests/workflow/planning/test_plan.py")
 resolve = in_file("workflow/suite/planning/resolve.py", "tests/workflow/planning/test_resolve.py", SETTINGS)
 run_spec = in_file("methods/core/run_spec.py", "tests/methods/core/test_run_spec.py")
 run_model = in_file("methods/core/run_model.py", "tests/methods/core/test_run_model.py")
@@ -44,7 +45,7 @@ MUTANTS = (
     plan("column-before-table", "merge(table.run, column.run, row.run)", "merge(column.run, table.run, row.run)", SETTINGS),
     plan("conditions-of-rows-lose", "            keys = merge(keys, override)", "            keys = merge(override, keys)", SETTINGS),
     plan("table-seeds-win-over-row", "row.seeds or table.seeds or self._seeds(keys)", "table.seeds or row.seeds or self._seeds(keys)"),
-    plan("one-evaluation-per-shard-count", '    shards = settings.pop("shards")', '    shards = settings["shards"]'),
+    evaluations("one-evaluation-per-shard-count", '    shards = settings.pop("shards")', '    shards = settings["shards"]'),
     run_spec("another-attack-keeps-settings", 'value.get("name", old.get("name")) == old.get("name")', "True"),
     run_spec("none-names-a-run", " for key, item in value.items() if item is not None}", " for key, item in value.items()}"),
     run_spec("integral-floats-name-a-run", "return int(value) if value.is_integer() else value", "return value"),

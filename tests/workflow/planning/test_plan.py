@@ -9,7 +9,7 @@ from methods.core import run_spec as spec
 from methods.core.errors import UserError
 from methods.core.run_check import check_run
 from tests.workflow.repository import OURS, write_method
-from workflow.suite.planning import config, plan
+from workflow.suite.planning import config, evaluate, plan
 from workflow.suite.planning.tables import load_tables
 
 NOWHERE = Path("no-data-here")
@@ -78,19 +78,19 @@ def test_an_unknown_method_is_an_error_that_names_the_cell(repository):
 
 def test_one_evaluation_answers_all_that_is_asked_of_a_run():
     scale, run = config.load_scale("demo"), {"dataset": "cifar100"}
-    both = plan.evaluation(run, scale, {"clean_acc", "robust_acc"})
-    assert both == plan.evaluation(run, scale, {"robust_acc"})
+    both = evaluate.planned(run, scale, {"clean_acc", "robust_acc"})
+    assert both == evaluate.planned(run, scale, {"robust_acc"})
     assert both.spec["eps"] == "4/255"
     assert both.spec["norm"] == "Linf"
     assert "shards" not in both.spec
-    clean = plan.evaluation(run, scale, {"clean_acc"})
+    clean = evaluate.planned(run, scale, {"clean_acc"})
     assert clean.spec["attack"] == "clean"
     assert "eps" not in clean.spec
     assert clean.id != both.id
     more = dataclasses.replace(scale, evaluate={**scale.evaluate, "shards": 7})
-    assert plan.evaluation(run, more, {"robust_acc"}).id == both.id, "how the work is cut is no part of an evaluation"
-    assert plan.evaluation(run, more, {"robust_acc"}).shards == 7
-    assert plan.evaluation(run, more, {"clean_acc"}).shards == 1
+    assert evaluate.planned(run, more, {"robust_acc"}).id == both.id, "how the work is cut is no part of an evaluation"
+    assert evaluate.planned(run, more, {"robust_acc"}).shards == 7
+    assert evaluate.planned(run, more, {"clean_acc"}).shards == 1
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,8 @@ from methods.core.errors import UserError
 from workflow.suite.cost import devices, work
 from workflow.suite.cost.devices import Device
 from workflow.suite.planning.config import Scale, Suite
-from workflow.suite.planning.plan import Evaluation, Run
+from workflow.suite.planning.evaluate import Evaluation
+from workflow.suite.planning.plan import Run
 
 # The model predicts times of machines that were not measured: three times its answer, and time to start.
 FACTOR, SPARE_MINUTES = 3.0, 15

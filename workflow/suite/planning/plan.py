@@ -7,15 +7,14 @@ which datasets lie under the data root).
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
-from methods.core.datasets import DATASETS
 from methods.core.errors import UserError
 from methods.core.method_files import OWN
 from methods.core.run_check import check_keys
-from methods.core.run_spec import Spec, canonical, get, matches, merge, normalise, slug, text_identity
-from workflow.suite.planning import config, recipes, resolve
+from methods.core.run_spec import Spec, canonical, get, matches, merge, slug, text_identity
+from workflow.suite.planning import config, evaluate, recipes, resolve
 from workflow.suite.planning.config import Scale
+from workflow.suite.planning.evaluate import Evaluation
 from workflow.suite.planning.others import Other, load_others
 from workflow.suite.planning.recipes import Recipe
 from workflow.suite.planning.spelling import hint
@@ -35,16 +34,6 @@ class Run:
     spec: Spec
     text: str
     parent: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Evaluation:
-    """How the network of a Run is evaluated; the number of shards is no part of its identity."""
-
-    id: str
-    spec: Spec
-    text: str
-    shards: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,7 +127,7 @@ def build(tables: Mapping[str, Table], methods: Mapping[str, Recipe], scale: Sca
     for cell in cells:
         for run in cell.runs:
             metrics.setdefault(run, set()).add(cell.metric)
-    evaluations = {run: evaluation(planner.runs[run].spec, scale, needed) for run, needed in metrics.items()}
+    evaluations = {run: evaluate.planned(planner.runs[run].spec, scale, needed) for run, needed in metrics.items()}
     return Plan(
         scale=scale,
         tables=dict(tables),
@@ -146,23 +135,6 @@ def build(tables: Mapping[str, Table], methods: Mapping[str, Recipe], scale: Sca
         runs=planner.runs,
         evaluations=evaluations,
     )
-
-
-def evaluation(run: Mapping[str, Any], scale: Scale, metrics: set[str]) -> Evaluation:
-    """The one evaluation that answers all these metrics: an attack measures clean accuracy as well."""
-    settings = dict(scale.evaluate)
-    for condition, override in settings.pop("when", []):
-        if matches(condition, run):
-            settings |= override
-    shards = settings.pop("shards")
-    if "robust_acc" in metrics:
-        chosen = {**settings, "norm": "Linf", "eps": DATASETS[run["dataset"]].eps}
-    else:
-        chosen = {"attack": "clean", "examples": settings["examples"], "block": settings["block"]}
-        shards = 1  # one forward pass over the test set: nothing to share out
-    chosen = normalise(chosen)
-    text = canonical(chosen)
-    return Evaluation(id=text_identity(text), spec=chosen, text=text, shards=shards)
 
 
 def cell_keys(table: Table, row: Row, column: Column) -> Spec:
