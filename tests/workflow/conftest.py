@@ -1,9 +1,14 @@
-"""A small repository to plan, and evaluations as the merge step writes them."""
+"""A small repository to plan, evaluations as the merge step writes them, and Snakemake in a folder of its own."""
+
+import os
+import subprocess
+import sys
 
 import pytest
 
 from methods.core import paths, sealed
 from tests.workflow.repository import repository  # noqa: F401
+from workflow.suite.planning.config import ROOT
 
 
 @pytest.fixture
@@ -22,3 +27,16 @@ def finish(tmp_path):
 
     write.folder = folder
     return write
+
+
+@pytest.fixture
+def snakemake(tmp_path):
+    """snakemake(words...) runs in an empty working directory; returns (exit code, all output)."""
+
+    def run(*words):
+        command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), "--directory", str(tmp_path), "--cores", "2"]
+        done = subprocess.run([*command, *words], cwd=ROOT, capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+        return done.returncode, done.stdout + done.stderr
+
+    run.folder = tmp_path
+    return run

@@ -8,14 +8,14 @@ from PIL import Image
 
 from methods.core import paths
 from tests.workflow import finished
-from tests.workflow.test_snakemake import jobs, snakemake  # noqa: F401
+from tests.workflow.dry_run import jobs
 from workflow.suite.figures import catalogue, needs
 from workflow.suite.page.details import evaluation_logs
 from workflow.suite.planning import plan
 
 
 @pytest.fixture
-def done(snakemake):  # noqa: F811
+def done(snakemake):
     """The one Run of the mask figures is finished, and its data known."""
     demo = plan.load("demo", data_root=snakemake.folder / "none")
     run = needs.subject(demo)
@@ -26,27 +26,27 @@ def done(snakemake):  # noqa: F811
     return demo
 
 
-def test_a_figure_asks_for_its_own_runs_only(snakemake):  # noqa: F811
+def test_a_figure_asks_for_its_own_runs_only(snakemake):
     code, output = snakemake("-n", paths.figure("demo", "mask_dist", "png"), paths.figure("demo", "mask_full", "pdf"))
     assert code == 0, output
     assert jobs(output) == {"data": 1, "train": 1, "figure": 2, "total": 4}
 
 
-def test_everything_includes_figures_and_page(snakemake):  # noqa: F811
+def test_everything_includes_figures_and_page(snakemake):
     code, output = snakemake("-n", "--config", "data_root=none")
     assert code == 0, output
     assert jobs(output)["figure"] == len(catalogue.FIGURES) - 1, "nobody has asked for a security curve"
     assert jobs(output)["page"] == 1
 
 
-def test_wrong_figures_are_refused(snakemake):  # noqa: F811
+def test_wrong_figures_are_refused(snakemake):
     code, output = snakemake("-n", "reports/demo/nothing.png")
     assert code != 0 and "no figure is called 'nothing'; allowed: mask_dist, kernel_histogram" in output
     code, output = snakemake("-n", "reports/paper/mask_dist.png")
     assert code != 0 and "add --config scale=paper" in output
 
 
-def test_a_figure_is_drawn_and_reported_with_its_caption(snakemake, done):  # noqa: F811
+def test_a_figure_is_drawn_and_reported_with_its_caption(snakemake, done):
     target = paths.figure("demo", "kernel_histogram", "png")
     code, output = snakemake(target)
     assert code == 0, output
@@ -64,7 +64,7 @@ def test_a_figure_is_drawn_and_reported_with_its_caption(snakemake, done):  # no
 
 
 @pytest.mark.parametrize("scale", ["demo", "paper"])
-def test_the_page_names_the_logs_that_jobs_write(snakemake, scale):  # noqa: F811
+def test_the_page_names_the_logs_that_jobs_write(snakemake, scale):
     planned = plan.load(scale, data_root=snakemake.folder / "none")
     run = needs.subject(planned)
     target = paths.evaluation(run, planned.evaluations[run].id)

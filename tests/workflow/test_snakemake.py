@@ -1,36 +1,16 @@
 """The workflow as Snakemake sees it: which jobs for which target, clear refusals, clean style."""
 
-import os
-import re
 import subprocess
 import sys
 
 import pytest
 
 from methods.core import paths
+from tests.workflow.dry_run import jobs
 from workflow.suite.planning import plan
 from workflow.suite.planning.config import ROOT
 
 SNAKEFILE = ROOT / "Snakefile"
-
-
-@pytest.fixture
-def snakemake(tmp_path):
-    """snakemake(words...) runs in an empty working directory; returns (exit code, all output)."""
-
-    def run(*words):
-        command = [sys.executable, "-m", "snakemake", "--snakefile", str(SNAKEFILE), "--directory", str(tmp_path), "--cores", "2"]
-        done = subprocess.run([*command, *words], cwd=ROOT, capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
-        return done.returncode, done.stdout + done.stderr
-
-    run.folder = tmp_path
-    return run
-
-
-def jobs(output):
-    """Rule -> number of jobs, from the statistics of a dry run."""
-    stats = output[output.rindex("Job stats:") :]
-    return {name: int(count) for name, count in re.findall(r"^(\w+) +(\d+)$", stats, re.MULTILINE)}
 
 
 @pytest.mark.parametrize("scale", ["demo", "paper"])

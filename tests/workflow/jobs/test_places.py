@@ -7,7 +7,6 @@ import pytest
 
 from methods.core import paths
 from methods.core.errors import UserError
-from tests.workflow.test_snakemake import snakemake  # noqa: F401
 from workflow.suite.jobs import places
 
 TARGET = paths.paper_audit()
@@ -38,7 +37,7 @@ def test_a_file_in_the_way_is_named(tmp_path):
         places.check(tmp_path, "demo")
 
 
-def test_snakemake_ends_with_that_message(snakemake):  # noqa: F811
+def test_snakemake_ends_with_that_message(snakemake):
     (snakemake.folder / "reports").symlink_to(snakemake.folder / "gone")
     code, output = snakemake(TARGET)
     assert code == 1
@@ -58,7 +57,7 @@ def frozen(tmp_path):
     subprocess.run(["umount", "--lazy", str(tmp_path)], check=True)
 
 
-def test_a_read_only_disk_is_one_message(snakemake, frozen):  # noqa: F811
+def test_a_read_only_disk_is_one_message(snakemake, frozen):
     code, output = snakemake(TARGET)
     assert code == 1
     assert f"{frozen}: cannot be written to (read-only file system)" in output

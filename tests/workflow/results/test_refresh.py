@@ -8,7 +8,7 @@ import pytest
 
 from methods.core import fingerprint, paths, sealed
 from tests.workflow import finished
-from tests.workflow.test_snakemake import jobs, snakemake  # noqa: F401
+from tests.workflow.dry_run import jobs
 from workflow.suite.__main__ import main
 from workflow.suite.commands import snakemakes
 from workflow.suite.cost import devices
@@ -80,7 +80,7 @@ def test_the_command_says_what_there_is_to_do(demo, tmp_path, capsys):
     assert f"{paths.train_manifest(run)}  methods/training/step.py has changed" in capsys.readouterr().out
 
 
-def test_snakemake_makes_what_is_stale_and_leaves_the_rest(snakemake, demo):  # noqa: F811
+def test_snakemake_makes_what_is_stale_and_leaves_the_rest(snakemake, demo):
     folder = snakemake.folder
     runs = demo.final_runs(TABLE, ROW)
     made_by_this_code(demo, runs, folder)
@@ -92,7 +92,7 @@ def test_snakemake_makes_what_is_stale_and_leaves_the_rest(snakemake, demo):  # 
     assert jobs(output)["evaluate"] == 1
 
 
-def test_a_row_that_is_trained_again_leaves_the_others_alone(snakemake, demo):  # noqa: F811
+def test_a_row_that_is_trained_again_leaves_the_others_alone(snakemake, demo):
     rows = {row: demo.final_runs(TABLE, row) for row in (ROW, OTHER)}
     made_by_this_code(demo, [run for runs in rows.values() for run in runs], snakemake.folder)
     code, output = snakemake("-n", paths.row("demo", TABLE, ROW), "-R", "train", "--config", f"data_root={snakemake.folder / 'none'}")
