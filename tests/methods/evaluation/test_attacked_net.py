@@ -11,13 +11,9 @@ from methods.evaluate import evaluate
 from methods.evaluation.attacked_net import AttackedNet, View
 from methods.evaluation.block import attack_block
 from methods.evaluation.observer import Observer
-from tests.methods.evaluation.nets import ATTACK, EPS, SPEC, images, one_thread, trained
+from tests.methods.evaluation.nets import ATTACK, EPS, SPEC, images, trained
 
-
-@pytest.fixture(autouse=True, scope="module")
-def network():
-    with one_thread():
-        yield trained()
+pytestmark = pytest.mark.usefixtures("network")
 
 
 class Counter(Observer):

@@ -13,15 +13,11 @@ from methods.core.eval_spec import EvalSpec
 from methods.evaluation.attacked_net import AttackedNet, View
 from methods.evaluation.block import attack_block, check_ball, perturb
 from methods.evaluation.observer import Observer
-from tests.methods.evaluation.nets import ATTACK, images, one_thread, trained
+from tests.methods.evaluation.nets import ATTACK, images, trained
+
+pytestmark = pytest.mark.usefixtures("network")
 
 RADIUS = 8 / 255
-
-
-@pytest.fixture(autouse=True, scope="module")
-def network():
-    with one_thread():
-        yield trained()
 
 
 class Recording(nn.Module):

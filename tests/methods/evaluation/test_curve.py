@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from methods.core import sealed
 from methods.evaluate import evaluate, main
 from methods.evaluation import curve, runner
-from tests.methods.evaluation.nets import images, one_thread, run_folder, trained
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    with one_thread():
-        yield run_folder(tmp_path_factory.mktemp("runs") / "small.0123456789ab")
+from tests.methods.evaluation.nets import images, trained
 
 
 def command(run, out, *more: str) -> list[str]:

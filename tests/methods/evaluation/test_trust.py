@@ -14,17 +14,13 @@ from methods.evaluate import evaluate
 from methods.evaluation.trust import binarisation
 from methods.evaluation.trust.budget import Afforded, afford, allowed
 from methods.evaluation.trust.features import features_of
-from tests.methods.evaluation.nets import ATTACK, images, one_thread, trained
+from tests.methods.evaluation.nets import ATTACK, images, trained
+
+pytestmark = pytest.mark.usefixtures("network")
 
 ATTACKS = {**ATTACK, "apgd_iter": 20, "fab_iter": 10, "square_queries": 300}
 SPEC = {"attack": ATTACKS, "eps": "2/255", "block": 100}
 CROSS_ENTROPY = {"attack": {"version": "custom", "attacks": ["apgd-ce"], "apgd_iter": 100}, "eps": "2/255", "block": 100}
-
-
-@pytest.fixture(autouse=True, scope="module")
-def network():
-    with one_thread():
-        yield trained()
 
 
 class Masked(nn.Module):
