@@ -85,9 +85,9 @@ def main(folder: Path) -> None:
     torch.set_num_threads(1)
     world, _ = join()
 
-    def keep(name: str, **found: object) -> None:
+    def keep(name: str, **values: object) -> None:
         if world.first:
-            torch.save(found, folder / f"{name}.pt")
+            torch.save(values, folder / f"{name}.pt")
 
     def trained(built: Method, images: int) -> list[dict]:
         resume = Resume(folder / "state", "x", writes=world.first)
