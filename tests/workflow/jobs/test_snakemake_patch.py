@@ -15,7 +15,7 @@ from workflow.suite.jobs import snakemake_patch
 
 CHANGED = (
     "Snakemake's internals have changed: {what}. workflow/suite/jobs/snakemake_patch.py relies on that; read its head, bring it up to date,"
-    " and run tests/cluster/test_faults.py"
+    " and run tests/cluster/faults"
 )
 
 
