@@ -20,7 +20,7 @@ from workflow.suite.jobs.console import Console
 TERMINAL_SECONDS, LOG_SECONDS = 1.0, 60.0
 # Before a run starts Snakemake's remarks are shown, for they may be what was asked for (--lint, --list-rules), but for these.
 CHATTER = ("Assuming unrestricted", "Config file", "Building DAG", "host: ")
-INTERRUPT = "Terminating processes on user request"
+INTERRUPT = ("Terminating processes on user request", "Cancelling snakemake on user request")  # while jobs run, and between them
 LOGFILE = "Complete log(s): "
 NOTHING = "Nothing to be done"
 # Said of a job that failed, whose own words are shown instead.

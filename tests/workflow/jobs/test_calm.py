@@ -50,6 +50,19 @@ def test_snakemakes_chatter_is_not_passed_on(monkeypatch):
     ]
 
 
+@pytest.mark.parametrize(
+    "words", ["Terminating processes on user request, this might take some time.", "Cancelling snakemake on user request."]
+)
+def test_an_interruption_is_known_by_either_of_snakemakes_words(monkeypatch, words):
+    """The first while it waits for jobs, the second at any other moment."""
+    calm, stream = handler(monkeypatch)
+    say(calm, "Workflow has started!", event=LogEvent.WORKFLOW_STARTED)
+    say(calm, words, logging.ERROR, event=LogEvent.ERROR)
+    calm.close()
+    assert "stopping; trainings save their state" in stream.getvalue()
+    assert stream.getvalue().splitlines()[-1].startswith("Stopped as you asked")
+
+
 @pytest.mark.parametrize("option", ["verbose", "printshellcmds", "debug_dag", "quiet"])
 def test_who_asks_for_more_gets_snakemakes_own(monkeypatch, option):
     loud, stream = handler(monkeypatch, **{option: True})
