@@ -1,6 +1,7 @@
 """Commands that render what is finished: show, curve, render, figures, page, partial, report, findings."""
 
 import argparse
+from collections.abc import Iterable
 from pathlib import Path
 
 from methods.core import files, paths
@@ -61,7 +62,13 @@ def _render(planned: plan.Plan, options: argparse.Namespace) -> str:
     variant = latex.Variant(paper=not options.ours, intervals=options.with_intervals)
     if variant.name:
         return "\n".join(str(render.write_variant(planned, name, variant, options.directory)) for name in names)
-    return "\n".join(str(path) for name in names for path in render.write_table(planned, name, options.directory))
+    return _tables(planned, names, options.directory)
+
+
+def _tables(planned: plan.Plan, names: Iterable[str], folder: Path) -> str:
+    from workflow.suite.tables import render  # pandas: slow to import, and only needed here
+
+    return "\n".join(str(path) for name in names for path in render.write_table(planned, name, folder))
 
 
 def _figures(planned: plan.Plan, options: argparse.Namespace) -> str:
@@ -69,10 +76,16 @@ def _figures(planned: plan.Plan, options: argparse.Namespace) -> str:
 
     if options.figure:
         return "\n".join(map(str, catalogue.write(planned, options.figure, options.directory)))
+    return _every_figure(planned, options.directory)
+
+
+def _every_figure(planned: plan.Plan, folder: Path) -> str:
+    from workflow.suite.figures import catalogue
+
     lines = []
     for name in catalogue.FIGURES:
         try:
-            lines += map(str, catalogue.write(planned, name, options.directory))
+            lines += map(str, catalogue.write(planned, name, folder))
         except UserError as reason:
             lines.append(f"{name}: not drawn: {reason}")
     return "\n".join(lines)
@@ -95,9 +108,9 @@ def _partial(planned: plan.Plan, options: argparse.Namespace) -> str:
 def _report(planned: plan.Plan, options: argparse.Namespace) -> str:
     from workflow.suite.paper import checks, closed_tables
 
-    parts = [_render(planned, argparse.Namespace(**{**vars(options), "table": None}))]
+    parts = [_tables(planned, planned.tables, options.directory)]
     parts += ["\n".join(map(str, checks.write_closed(planned, name, options.directory))) for name in closed_tables.TABLES]
-    parts.append(_figures(planned, argparse.Namespace(**{**vars(options), "figure": None})))
+    parts.append(_every_figure(planned, options.directory))
     parts += ["\n".join(map(str, write(planned, options.directory))) for write in (checks.write_diff, checks.write_claims)]
     return "\n".join([*parts, _page(planned, options)])
 
