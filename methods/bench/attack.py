@@ -1,7 +1,9 @@
 """A whole AutoAttack by the sparse engine against a plain call of the library: `python -m methods.bench.attack --out FILE`.
 
 The network has random +-1 weights under random masks, r = 0.99 and p = 0.1; the labels are its own answers, and the radius is one at which
-some images withstand everything. Both sides attack the same images of the shipped CIFAR-10 sample, one after the other in one process.
+some images withstand everything. `--run` takes a trained network instead, with real labels and its own radius. Both sides attack the same
+images of the shipped CIFAR-10 sample, one after the other in one process; seconds are process time on one thread, and time of the clock on
+several. What counts for the ratio is how many images withstand: the engine computes sixteen images in the time of one.
 Answers may differ where an image is on the border: the attacks follow gradients that round otherwise. How many do is told, and for each
 the margin (logit of the label, less the largest other one) that the side which broke it reached on the dense network. More than TOLERATED
 of the images, or a margin that is not small beside those of the clean images, is exit code 1.
@@ -22,7 +24,7 @@ import torch
 from torch import Tensor, nn
 
 from methods.bench.networks import pruned
-from methods.core import eval_spec
+from methods.core import eval_spec, paths, sealed
 from methods.core.errors import UserError
 from methods.core.eval_spec import EvalSpec
 from methods.core.files import write_json
@@ -30,6 +32,8 @@ from methods.data.load import load
 from methods.evaluation.attacked_net import attacked
 from methods.evaluation.block import attack_block, library
 from methods.evaluation.observer import Observer
+from methods.networks.compact import run_model
+from methods.networks.model_file import load_model
 from methods.networks.resnet import Net
 from methods.runtime.provenance import provenance
 from methods.sparse.choice import QuickForm, lacking
@@ -87,16 +91,18 @@ def sparse(net: Net, x: Tensor, y: Tensor, spec: EvalSpec) -> tuple[Tensor, Tens
     return torch.tensor([name != "none" for name in broken]), least.margin
 
 
-def measure(net: Net, x: Tensor, spec: EvalSpec) -> dict[str, Any]:
-    """Seconds of both sides, and where their answers differ."""
+def measure(net: Net, x: Tensor, y: Tensor | None, spec: EvalSpec) -> dict[str, Any]:
+    """Seconds of both sides, and where their answers differ; without labels those are the network's own answers."""
     with torch.no_grad():
         logits = net(x)
-    y, seconds, sides = logits.argmax(1), {}, {}
+    y = logits.argmax(1) if y is None else y
+    clock = time.process_time if torch.get_num_threads() == 1 else time.perf_counter
+    seconds, sides = {}, {}
     QuickForm(net)(x)  # compiled
     for name, attack in (("plain", plain), ("sparse", sparse)):
-        started = time.perf_counter()
+        started = clock()
         sides[name] = attack(net, x, y, spec)
-        seconds[name] = time.perf_counter() - started
+        seconds[name] = clock() - started
     (theirs, reached), (ours, least) = sides["plain"], sides["sparse"]
     differing = [
         {"example": i, "broken_by": "sparse" if ours[i] else "plain", "margin": float((least if ours[i] else reached)[i])}
@@ -107,7 +113,7 @@ def measure(net: Net, x: Tensor, spec: EvalSpec) -> dict[str, Any]:
         "robust": {"plain": int((~theirs).sum()), "sparse": int((~ours).sum())},
         "seconds": seconds,
         "ratio": seconds["plain"] / seconds["sparse"],
-        "clean_margin": statistics.median(margins(logits, y).tolist()),
+        "clean_margin": statistics.median(margin for margin in margins(logits, y).tolist() if margin > 0),
         "differing": differing,
     }
 
@@ -118,14 +124,31 @@ def borderline(result: dict[str, Any]) -> bool:
     return few and all(abs(one["margin"]) <= BORDER * result["clean_margin"] for one in result["differing"])
 
 
+def of_run(folder: Path, examples: int) -> tuple[Net, Tensor, Tensor]:
+    """The network of a finished Run, and the first shipped test images as it knows them."""
+    run = sealed.read(folder / paths.MANIFEST)["spec"]
+    if run["dataset"] != "cifar10":
+        raise UserError(f"{folder}: is a network for {run['dataset']}; images that ship with the project are of cifar10")
+    first = next(iter(load("cifar10", source="sample", size=run["data"].get("size")).test.batches(batch=examples)))
+    return load_model(run_model(folder)[0]).eval().requires_grad_(False), first.x, first.y
+
+
+def of_random(arch: str, width: float, examples: int) -> tuple[Net, Tensor, None]:
+    """A random network, and the first shipped test images."""
+    data = load("cifar10", source="sample")
+    seen = next(iter(data.val.batches(batch=64))).x  # batch norms know real images
+    return pruned(arch, width=width, images=seen), next(iter(data.test.batches(batch=examples))).x, None
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m methods.bench.attack", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("--run", type=Path, help="folder of a finished Run on CIFAR-10: its network, with real labels")
     parser.add_argument("--arch", default="rn34")
     parser.add_argument("--width", type=float, default=0.5, help="factor on the channel counts; default 0.5: a quarter of the time")
     parser.add_argument("--examples", type=int, default=16, help="test images; default 16, of which the engine computes as many at once")
-    parser.add_argument("--eps", default="1/12750", help="radius; default 1/12750: random networks are not robust")
+    parser.add_argument("--eps", help="radius; default 8/255 of a Run, else 1/12750: random networks are not robust")
     parser.add_argument("--attack", default="standard", choices=["standard", "quick"], help="quick: few steps, to try it out")
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args(arguments)
@@ -134,17 +157,18 @@ def main(arguments: list[str] | None = None) -> int:
         if lacking() is not None:
             raise UserError(f"the sparse engine cannot run here: {lacking()}")
         attack = quick if options.attack == "quick" else options.attack
-        spec = eval_spec.parse({"attack": attack, "eps": options.eps, "examples": options.examples, "block": options.examples})
-        data = load("cifar10", source="sample")
-        x = next(iter(data.test.batches(batch=spec.count(len(data.test))))).x
-        seen = next(iter(data.val.batches(batch=64))).x  # batch norms know real images
-        result = measure(pruned(options.arch, width=options.width, images=seen), x, spec)
+        eps = options.eps or ("1/12750" if options.run is None else "8/255")
+        spec = eval_spec.parse({"attack": attack, "eps": eps, "examples": options.examples, "block": options.examples})
+        random = options.run is None
+        net, x, y = of_random(options.arch, options.width, options.examples) if random else of_run(options.run, options.examples)
+        result = measure(net, x, y, spec)
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     kept = result["robust"]
+    name = f"{options.arch}, width {options.width:g}" if random else options.run.name
     print(
-        f"{options.arch}, width {options.width:g}: {result['ratio']:.2f}x as fast as a plain call; of {result['examples']} images"
+        f"{name}: {result['ratio']:.2f}x as fast as a plain call; of {result['examples']} images"
         f" {kept['sparse']} robust (plain: {kept['plain']}), {len(result['differing'])} answers differ"
     )
     for one in result["differing"]:
@@ -152,7 +176,7 @@ def main(arguments: list[str] | None = None) -> int:
             f"  image {one['example']}: broken on the {one['broken_by']} side only, to a margin of {one['margin']:.1e}"
             f" (median of clean images: {result['clean_margin']:.2f})"
         )
-    report = {"bench": "attack", "arch": options.arch, "width": options.width, "spec": spec.to_json(), "result": result}
+    report = {"bench": "attack", "network": name, "spec": spec.to_json(), "result": result}
     write_json(options.out, report | {"provenance": provenance(torch.device("cpu"))})
     return 0 if borderline(result) else 1
 

@@ -67,21 +67,25 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         if lacking() is not None:
             raise UserError(f"the sparse engine cannot run here: {lacking()}")
-        results = {name: ROWS[name](options.batch, options.repeats) for name in options.rows}
+        results = {name: _told(name, ROWS[name](options.batch, options.repeats)) for name in options.rows}
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     made_by = provenance(torch.device("cpu"))
-    for name, result in results.items():
-        if "ratio" in result:
-            print(f"{name}: " + ", ".join(f"{ratio:.2f}x as fast as {other}" for other, ratio in result["ratio"].items()))
-        for what in result.get("missing", []):
-            print(f"  not measured: {what}")
     if options.plot is not None and "growth" in results:
-        machine = f"{made_by['cpu']}, {made_by['threads']} thread(s), batch {results['growth']['batch']}"
+        machine = f"RN34 on {made_by['cpu']}, {made_by['threads']} thread(s), batch {results['growth']['batch']}"
         plot(results["growth"]["points"], machine, options.plot)
     write_json(options.out, {"bench": "sparse", "batch": options.batch, "rows": results, "provenance": made_by})
     return 0
+
+
+def _told(name: str, result: dict[str, Any]) -> dict[str, Any]:
+    """A row's result, printed as soon as it is there: the whole takes half an hour."""
+    if "ratio" in result:
+        print(f"{name}: " + ", ".join(f"{ratio:.2f}x as fast as {other}" for other, ratio in result["ratio"].items()), flush=True)
+    for what in result.get("missing", []):
+        print(f"  not measured: {what}", flush=True)
+    return result
 
 
 def _passes(arch: str, size: int, repeats: int) -> dict[str, Any]:

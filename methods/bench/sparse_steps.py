@@ -13,7 +13,7 @@ from torch import Tensor
 from methods.attacks.pgd import kl_pgd, mode, pgd
 from methods.bench.networks import pruned
 from methods.bench.steps import ALPHA, EPS, STEPS, LeanStep, PlainStep, batch, steps
-from methods.bench.turns import agree, compared
+from methods.bench.turns import as_close, compared
 from methods.core.allocation import layer_counts
 from methods.networks import init
 from methods.networks.resnet import build
@@ -82,16 +82,23 @@ def compare_steps(make: Callable[[str], LeanStep], size: int, repeats: int, plai
     """The step as published (where given), of the suite by torch, and by the engine; gradients of weights are compared first."""
     lean, sparse = make(DENSE), make(SPARSE)
     x, y, u = batch(size, torch.float32)
-    for step in (lean, sparse):
-        with mode(step.net, training=True), computed_by(step.engine, step.net):
-            F.cross_entropy(step.net(x), y).backward()
-    for (_, conv), (_, other) in zip(sparse.net.convs(), lean.net.convs(), strict=True):
-        wanted = sparse.net.places.get(conv, torch.ones(()))  # where a mask stays the engine leaves out the rest
-        agree("gradients of weights", conv.weight.grad * wanted, other.weight.grad * wanted)
-        conv.weight.grad = other.weight.grad = None
+    _compare_gradients(lean, sparse, x, y)
     calls: dict[str, PlainStep | LeanStep] = {} if plain is None else {"plain": plain}
     calls |= {"lean": lean, "sparse": sparse}
     return compared({name: lambda call=call: call(x, y, u) for name, call in calls.items()}, repeats)
+
+
+def _compare_gradients(lean: LeanStep, sparse: LeanStep, x: Tensor, y: Tensor) -> None:
+    """Stop unless the engine's gradients are as close to those in double precision as torch's are."""
+    exact = copy.deepcopy(lean.net).double()
+    for net, images, engine in ((exact, x.double(), DENSE), (lean.net, x, lean.engine), (sparse.net, x, sparse.engine)):
+        with mode(net, training=True), computed_by(engine, net):
+            F.cross_entropy(net(images), y).backward()
+    layers = zip(sparse.net.convs(), lean.net.convs(), exact.convs(), strict=True)
+    for (name, ours), (_, theirs), (_, true) in layers:
+        wanted = sparse.net.places.get(ours, torch.ones(()))  # where a mask stays the engine leaves out the rest
+        as_close(f"gradients of {name}", *(layer.weight.grad * wanted for layer in (ours, theirs, true)))
+        ours.weight.grad = theirs.weight.grad = None
 
 
 def training_steps(arch: str, size: int, repeats: int, *, plain: bool, width: float = 1.0) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from torch import Tensor
 from methods.core.errors import UserError
 
 ROUNDING = 1e-2  # of gradients: a ReLU at zero may round to either side
+NEGLIGIBLE = 1e-4  # relative: a layer or two of rounding
 
 
 def turns(calls: dict[str, Callable[[], Any]], repeats: int) -> dict[str, list[float]]:
@@ -38,6 +39,18 @@ def compared(calls: dict[str, Callable[[], Any]], repeats: int) -> dict[str, Any
 
 def agree(what: str, ours: Tensor, theirs: Tensor, rounding: float = ROUNDING) -> None:
     """Stop where the median over rows of the relative difference is more than rounding: such a ratio would mean nothing."""
-    apart = (ours - theirs).flatten(1).norm(dim=1) / theirs.flatten(1).norm(dim=1).clamp(min=1e-12)
-    if not apart.median() < rounding:
-        raise UserError(f"{what} of the two sides differ by {apart.median():.1e} (median); no ratio is taken")
+    apart = _apart(ours, theirs)
+    if not apart < rounding:
+        raise UserError(f"{what} of the two sides differ by {apart:.1e} (median); no ratio is taken")
+
+
+def as_close(what: str, ours: Tensor, theirs: Tensor, exact: Tensor) -> None:
+    """Stop where ours is further than twice theirs from what double precision gives: deep networks amplify rounding by themselves."""
+    mine, other = _apart(ours, exact), _apart(theirs, exact)
+    if not mine < 2 * other + NEGLIGIBLE:
+        raise UserError(f"{what} are {mine:.1e} from those in double precision, the other side's {other:.1e} (medians); no ratio is taken")
+
+
+def _apart(ours: Tensor, theirs: Tensor) -> float:
+    difference = (ours.double() - theirs.double()).flatten(1).norm(dim=1)
+    return float((difference / theirs.double().flatten(1).norm(dim=1).clamp(min=1e-12)).median())

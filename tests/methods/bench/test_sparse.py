@@ -21,6 +21,17 @@ def test_sides_that_differ_have_no_ratio():
         turns.agree("rows", rows * torch.nan, rows)
 
 
+def test_a_side_may_be_as_far_from_the_truth_as_the_other():
+    """A deep network amplifies rounding: what counts is the distance from double precision."""
+    exact = torch.rand(4, 3, dtype=torch.float64)
+    turns.as_close("rows", exact * 1.02, exact * 0.985, exact)
+    turns.as_close("rows", exact * (1 + 5e-5), exact, exact)
+    with pytest.raises(UserError, match="4.0e-02 from those in double precision, the other side's 1.5e-02"):
+        turns.as_close("rows", exact * 1.04, exact * 0.985, exact)
+    with pytest.raises(UserError):
+        turns.as_close("rows", exact * torch.nan, exact, exact)
+
+
 def test_the_ratio_is_the_median_of_turns(monkeypatch):
     monkeypatch.setattr(turns, "turns", lambda calls, repeats: {"dense": [4.0, 9.0, 6.0], "sparse": [2.0, 3.0, 1.0]})
     assert turns.compared({"dense": None, "sparse": None}, 3)["ratio"] == {"dense": 3.0}
