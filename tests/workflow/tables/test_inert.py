@@ -6,6 +6,7 @@ import io
 import re
 import shutil
 import subprocess
+import zipfile
 
 import pytest
 
@@ -68,6 +69,24 @@ def test_in_a_real_browser(hostile, folder, tmp_path):
         assert not [link for link in links if re.match(r"\s*\w+:", link)], "no link has a scheme"
         assert browser.run("return window.taken") is None
         assert len([address for address in browser.requested() if not address.startswith("data:")]) == 1
+
+
+def test_in_snakemakes_own_report(hostile, snakemake, tmp_path_factory):
+    """Its archive is made of the finished table, unpacked, and walked through."""
+    finished.finish(hostile, hostile.final_runs("bn_ablation", "a01"), snakemake.folder)
+    render.write_table(hostile, "bn_ablation", snakemake.folder)
+    code, output = snakemake(paths.table("demo", "bn_ablation", "csv"), "--report", "report.zip")
+    assert code == 0, output
+    with zipfile.ZipFile(snakemake.folder / "report.zip") as content:
+        content.extractall(snakemake.folder)
+    [kept] = (snakemake.folder / "report").rglob("bn_ablation.csv")
+    assert inert.csv_entry(SHEET) in [entry for line in csv.reader(io.StringIO(kept.read_text())) for entry in line]
+    with Browser(tmp_path_factory.mktemp("profile")) as browser:
+        browser.open(snakemake.folder / "report" / "report.html")
+        browser.run("[...document.links].find((link) => link.innerText.trim() === 'Results').click()")
+        assert "bn_ablation" in browser.run("return document.body.innerText")
+        assert browser.run("return window.taken") is None
+        assert [address for address in browser.requested() if not address.startswith(("file:", "data:"))] == []
 
 
 def test_a_script_that_came_in_all_the_same_would_not_run(folder, tmp_path):
