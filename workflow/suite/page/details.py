@@ -69,7 +69,7 @@ def lines(item: Measured, shelf: Shelf, verdict: Verdict | None) -> list[Line]:
     for run, panel in panels.items():
         seed = f", seed {plan.runs[run].spec['seed']}" if len(panels) > 1 else ""
         entries.append((f"Trust{seed}", [trust.summary(panel)]))
-        entries.append(("Checks", [f"{check.name}, {check.state}: {check.text}" for check in panel.checks]))
+        entries.append(("Checks", [f"{check.name}, {check.state}: {check.text} [{check.definition.citation}]" for check in panel.checks]))
     if item.warnings:
         entries.append(("Warnings", [f"{item.warnings} from the attack; the evaluation file has them"]))
     for seed, run in zip(plan.seeds_of(cell), cell.runs, strict=True):
