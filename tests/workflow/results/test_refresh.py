@@ -69,6 +69,16 @@ def test_a_table_that_has_all_its_numbers_follows(demo, tmp_path):
     assert refresh.find(demo, tmp_path).targets[-1] == paths.table("demo", "bn_ablation", "md")
 
 
+def test_so_does_a_row_that_has_its_numbers(demo, tmp_path):
+    [run, *others] = demo.final_runs("bn_ablation", "a1")
+    made_by_this_code(demo, [run, *others], tmp_path)
+    render.write_row(demo, "bn_ablation", "a1", tmp_path)
+    assert refresh.find(demo, tmp_path).targets == []
+    record(tmp_path / paths.train_manifest(run), {"methods/training/step.py": "0"})
+    number = paths.evaluation(run, demo.evaluations[run].id)
+    assert refresh.find(demo, tmp_path).targets == [number, paths.row("demo", "bn_ablation", "a1", "md")]
+
+
 def test_the_command_says_what_there_is_to_do(demo, tmp_path, capsys):
     words = ["refresh", "--directory", str(tmp_path), "--data-root", str(tmp_path / "none")]
     assert main(words) == 0

@@ -1,6 +1,6 @@
 """What has to be made again because the code behind it has changed, as words for Snakemake; nothing else is made."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from workflow.suite.results import stale
 
 @dataclass(frozen=True, kw_only=True)
 class Refresh:
-    """Files to make again and why (file -> reasons), and what they are made for: evaluations, and tables that lack nothing else."""
+    """Files to make again and why (file -> reasons), and what for: evaluations, and tables and rows that lack nothing else."""
 
     again: Mapping[str, Sequence[str]]
     targets: Sequence[str]
@@ -31,8 +31,8 @@ def find(plan: Plan, folder: Path, table: str | None = None) -> Refresh:
         if (folder / number).is_file() and (reasons := stale.by_file(plan, run, folder)):
             numbers[run] = number
             again |= {_made(plan, run, name): why for name, why in reasons.items()}
-    tables = [name for name in ([table] if table else plan.tables) if _complete(plan, name, numbers, folder)]
-    return Refresh(again=again, targets=[*numbers.values(), *(paths.table(plan.scale.name, name, "md") for name in tables)])
+    shown = [page for name in ([table] if table else plan.tables) for page in _rendered(plan, name, numbers.keys(), folder)]
+    return Refresh(again=again, targets=[*numbers.values(), *shown])
 
 
 def _made(plan: Plan, run: str, name: str) -> str:
@@ -42,8 +42,13 @@ def _made(plan: Plan, run: str, name: str) -> str:
     return paths.evaluation(run, chosen.id) if alone and name == paths.shard(run, chosen.id, 1, 1) else name
 
 
-def _complete(plan: Plan, table: str, numbers: Mapping[str, str], folder: Path) -> bool:
-    """Whether a table was rendered, shows something stale, and has every number."""
-    runs = plan.final_runs(table)
-    there = all((folder / paths.evaluation(run, plan.evaluations[run].id)).is_file() for run in runs)
-    return there and bool(numbers.keys() & set(runs)) and (folder / paths.table(plan.scale.name, table, "md")).is_file()
+def _rendered(plan: Plan, table: str, old: Set[str], folder: Path) -> list[str]:
+    """The files of a table and of its rows that were rendered, show something old, and have every number."""
+    scale = plan.scale.name
+    pages = {paths.table(scale, table, "md"): plan.final_runs(table)}
+    pages |= {paths.row(scale, table, row.id, "md"): plan.final_runs(table, row.id) for row in plan.tables[table].rows}
+    return [page for page, runs in pages.items() if (folder / page).is_file() and old & set(runs) and _complete(plan, runs, folder)]
+
+
+def _complete(plan: Plan, runs: Sequence[str], folder: Path) -> bool:
+    return all((folder / paths.evaluation(run, plan.evaluations[run].id)).is_file() for run in runs)
