@@ -12,6 +12,7 @@ CLOSED = ("complexity", "smallnet")  # tables that need no Run
 CHECKS = ("diff", "claims")
 PICTURES = ("png", "pdf")
 FRAMES = ("parquet", "csv")
+CURVE_NORMS = ("Linf", "L2")
 
 # Names inside the folder of a Run.
 SPEC, HISTORY, MODEL, HANDOVER = "spec.json", "history.jsonl", "model.safetensors", "handover.safetensors"
@@ -87,7 +88,7 @@ def evaluation(run: str = "{run}", evaluation: str = "{evaluation}") -> str:
 
 
 def security_curve(run: str = "{run}", norm: str = "{norm}") -> str:
-    """Robust accuracy of a Run at several radii; `norm` is Linf or L2."""
+    """Robust accuracy of a Run at several radii; `norm` is one of CURVE_NORMS."""
     return f"{run_folder(run)}/eval/curve.{norm}.json"
 
 

@@ -25,6 +25,7 @@ def results(planned, tmp_path):
     sealed.write(folder / paths.train_manifest(run), {"spec": planned.runs[run].spec})
     sealed.write(folder / paths.evaluation(run, chosen.id), {"clean_acc": 0.5, "n": 2, "n_clean": 1})
     sealed.write(folder / paths.shard(run, chosen.id, 1, chosen.shards), {"blocks": []})
+    sealed.write(folder / paths.security_curve(run, "L2"), {"radii": ["1/2"], "accuracy": [0.5]})
     files.write(folder / paths.history(run), '{"epoch": 0}\n')
     files.write(folder / paths.compact(run), b"\x00network")
     files.write(folder / paths.model(run), b"dense")
@@ -40,6 +41,7 @@ def test_a_set_survives_the_journey(planned, results, tmp_path):
     assert names == sorted(archive.finished_files(planned, folder))
     for name in names:
         assert (tmp_path / "here" / name).read_bytes() == (folder / name).read_bytes()
+    assert paths.security_curve(run, "L2") in names
     assert paths.model(run) not in names
 
 

@@ -10,7 +10,6 @@ from workflow.suite.results import settings
 # RN34-LBN, binary weights, CIFAR-10, r = 0.99, p = 0.1: the network that the paper's mask figures are of, as far as it says.
 SUBJECT = "main_comparison.ours.cifar10-binary"
 RATIOS = "sp_ratio"
-NORMS = ("Linf", "L2")  # of security curves
 CURVES = tuple((column, row) for column in ("r99", "r5") for row in ("p01", "p05", "p08", "p10"))
 COMPARISONS = ("main_comparison", "complete_comparison", "comparison_rn18_rn50")
 
@@ -59,7 +58,7 @@ def of_ranks(plan: Plan) -> list[str]:
 def security_runs(plan: Plan, folder: Path) -> dict[str, list[str]]:
     """Norm -> the Runs that have a security curve in it."""
     runs = plan.final_runs()
-    return {norm: [run for run in runs if (folder / paths.security_curve(run, norm)).is_file()] for norm in NORMS}
+    return {norm: [run for run in runs if (folder / paths.security_curve(run, norm)).is_file()] for norm in paths.CURVE_NORMS}
 
 
 def of_security(plan: Plan, folder: Path) -> list[str]:

@@ -13,7 +13,7 @@ from methods.core.datasets import DATASETS
 from methods.core.errors import UserError
 from methods.core.radius import radius
 from workflow.suite.figures import style
-from workflow.suite.figures.needs import NORMS, security_runs
+from workflow.suite.figures.needs import security_runs
 from workflow.suite.figures.style import OURS, PLAIN, Picture
 from workflow.suite.planning.plan import Plan
 from workflow.suite.results import names
@@ -26,14 +26,14 @@ MARKERS = "osD^vPX*<>pH"
 def draw(plan: Plan, folder: Path, title: str, foot: str) -> Picture:
     """One panel per norm, a line per Run; the radius of the training is dashed."""
     runs = security_runs(plan, folder)
-    everyone = list(dict.fromkeys(run for norm in NORMS for run in runs[norm]))
+    everyone = list(dict.fromkeys(run for norm in paths.CURVE_NORMS for run in runs[norm]))
     others = iter(seaborn.color_palette("colorblind", len(everyone)))
     colours = {run: OURS if names.method(plan.runs[run].spec) in names.OURS else next(others) for run in everyone}
     words = "APGD on the cross-entropy and on targeted margins; what breaks within a ball counts as broken in every larger one."
     figure = style.sheet(9.2, 3.6, title, f"{foot}\n{words}")
     said = []
-    panels = figure.subplots(1, len(NORMS), sharey=True)
-    for axes, norm in zip(panels, NORMS, strict=True):
+    panels = figure.subplots(1, len(paths.CURVE_NORMS), sharey=True)
+    for axes, norm in zip(panels, paths.CURVE_NORMS, strict=True):
         label, unit = UNITS[norm]
         axes.set(title=norm, xlabel=label, ylim=(0, 1))
         for run in runs[norm]:

@@ -34,6 +34,7 @@ def files_of(plan: Plan, run: str, folder: Path) -> Iterator[str]:
     if not (folder / paths.train_manifest(run)).is_file():
         return
     names = [paths.train_manifest(run), paths.history(run), paths.spec(run), paths.compact(run), paths.first_epoch(run)]
+    names += [paths.security_curve(run, norm) for norm in paths.CURVE_NORMS]
     if chosen := plan.evaluations.get(run):
         shards = [paths.shard(run, chosen.id, k, chosen.shards) for k in range(1, chosen.shards + 1)]
         names += [paths.evaluation(run, chosen.id), *shards]
