@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from tests.mutants.mutant import in_file
 
-COMPARE, CELLS, PAIRED = (f"tests/workflow/results/test_{name}.py" for name in ("compare", "cells", "paired"))
-compare = in_file("workflow/suite/results/compare.py", COMPARE)
+COMPARE, DIFF, CELLS, PAIRED = (f"tests/workflow/results/test_{name}.py" for name in ("compare", "diff", "cells", "paired"))
+compare = in_file("workflow/suite/results/compare.py", COMPARE, DIFF)
 stale = in_file("workflow/suite/results/stale.py", COMPARE)
 cells = in_file("workflow/suite/results/cells.py", CELLS)
 evidence = in_file("workflow/suite/paper/claims/evidence.py", CELLS, "tests/workflow/paper/test_claims.py")
 stats = in_file("workflow/suite/results/stats.py", "tests/workflow/results/test_stats.py")
 paired = in_file("workflow/suite/results/paired.py", PAIRED)
-standing = in_file("workflow/suite/results/standing.py", "tests/workflow/results/test_standing.py")
+standing = in_file("workflow/suite/results/standing.py", *(f"tests/workflow/results/test_{name}.py" for name in ("standing", "status")))
 
 MUTANTS = (
     compare(

@@ -161,7 +161,8 @@ def test_initial_weights_and_scores():
     normal = init.weights("kaiming_normal", shape, draws)
     assert normal.std().item() == pytest.approx((2 / 288) ** 0.5, rel=0.03)
     scores = init.scores("fan_uniform", shape, draws, a=1)
-    assert scores.abs().max().item() == pytest.approx(288**-0.5, rel=1e-3)
-    assert init.scores("uniform", shape, draws, a=0.01).abs().max().item() == pytest.approx(0.01, rel=1e-3)
+    assert [scores.min().item(), scores.max().item()] == pytest.approx([-(288**-0.5), 288**-0.5], rel=1e-3)
+    scores = init.scores("uniform", shape, draws, a=0.01)
+    assert [scores.min().item(), scores.max().item()] == pytest.approx([-0.01, 0.01], rel=1e-3)
     with pytest.raises(UserError, match="allowed: binary"):
         init.weights("ternary", shape, draws)

@@ -132,6 +132,12 @@ def test_conditional_rewrites_come_after_the_common_ones(run):
     assert run("binary_subnet", {**CIFAR, "dataset": "cifar100"}, scale)["data"]["train"] == 256
 
 
+@pytest.mark.parametrize(("times", "epochs"), [(0.0037, 1), (0.00385, 2), (0.00375, 2)])
+def test_a_scaled_count_is_rounded(run, times, epochs):
+    """400 epochs: 1.48, 1.54, and a half, which goes up."""
+    assert run("binary_subnet", CIFAR, scaled(rewrite={"train.epochs": {"times": times}}))["train"]["epochs"] == epochs
+
+
 def test_what_is_counted_in_epochs_follows_the_budget(run):
     ten = run("binary_subnet", CIFAR, scaled(rewrite={"train.epochs": 10}))
     assert ten["train"]["milestones"] == [5, 8]  # 7.5: a decay never comes early
