@@ -72,6 +72,16 @@ def test_two_rows(call):
     assert "NOT comparable" in out
 
 
+def test_two_cells_of_different_columns(call, demo, folder):
+    write(demo, folder, "bn_ablation.a1.no-lbn", right((0, 493), (600, 602)))
+    code, out, _ = call("versus", "bn_ablation.a0001.lbn", "bn_ablation.a1.no-lbn")
+    assert code == 0
+    assert out.startswith("bn_ablation.a0001.lbn against bn_ablation.a1.no-lbn, scale demo\n")
+    (line,) = (line.split() for line in out.splitlines() if line.strip().startswith("50.00 "))
+    assert line[:3] == ["50.00", "49.50", "+0.50"]
+    assert line[5:9] == ["493", "7", "2", "498"]
+
+
 def test_a_whole_table_against_its_best(call):
     code, out, _ = call("versus", "bn_ablation")
     assert code == 0
@@ -85,9 +95,19 @@ def test_a_whole_table_against_its_best(call):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["bn_ablation.a1"], "versus takes two rows (TABLE.ROW TABLE.ROW) or one table; it was given 'bn_ablation.a1'"),
+        (
+            ["bn_ablation.a1"],
+            "versus takes two rows (TABLE.ROW TABLE.ROW), two cells (TABLE.ROW.COLUMN) or one table; it was given 'bn_ablation.a1'",
+        ),
         (["bn_ablation.a1", "bn_ablation"], "'bn_ablation' is no row; a row is given as TABLE.ROW"),
         (["bn_ablation.a1", "bn_ablation.a9"], "no row is called 'a9'; allowed: a0001"),
+        (
+            ["bn_ablation.a1", "bn_ablation.a01.lbn"],
+            "'bn_ablation.a01.lbn' is no row; a row is given as TABLE.ROW, a cell as TABLE.ROW.COLUMN",
+        ),
+        (["bn_ablation.a1.lbn", "bn_ablation.a1.x"], "'x' is no column of bn_ablation; allowed: no-lbn, lbn"),
+        (["bn_ablation.a1.lbn", "bn_ablation.a1.no-lbn"], "bn_ablation.a1.no-lbn is not measured at scale 'demo'"),
+        (["bn_ablation.a1.lbn", "bn_ablation.a01.lbn", "--column", "lbn"], "two cells name their columns themselves"),
         (["bn_ablation.a1", "sp_ratio.p00"], "have no column in which both are measured"),
         (
             ["bn_ablation.a1", "bn_ablation.a01", "--column", "x"],

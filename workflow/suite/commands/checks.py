@@ -23,7 +23,7 @@ def add(command: Add) -> None:
     diff.add_argument("--only", type=_verdicts, default=(), metavar="lower,higher", help=f"only these of: {', '.join(VERDICTS)}")
     diff.add_argument("--strict", action="store_true", help="exit code 1 unless every number is reproduced")
     versus = command("versus", _versus, "One row against another over the same images; or every row of a table against the best.")
-    versus.add_argument("rows", nargs="+", metavar="ROW", help="two rows (TABLE.ROW TABLE.ROW), or one table")
+    versus.add_argument("rows", nargs="+", metavar="ROW", help="two rows (TABLE.ROW TABLE.ROW), two cells (TABLE.ROW.COLUMN), or one table")
     versus.add_argument("--column", help="only this column")
     trust = command("trust", _trust, "Whether robust numbers are real: every check of every evaluated cell, counts first.")
     trust.add_argument("--table", help="only this table")
@@ -64,10 +64,16 @@ def _versus(planned: plan.Plan, options: argparse.Namespace) -> str:
     from workflow.suite.tables import versus_text
 
     names = options.rows
+    if len(names) == 2 and all(name.count(".") == 2 for name in names):
+        if options.column is not None:
+            raise UserError(f"--column {options.column}: two cells name their columns themselves")
+        return versus_text.of_cells(planned, *names, versus.cells(planned, *names, options.directory))
     if len(names) == 2:
         return versus_text.of_rows(planned, *names, versus.rows(planned, *names, options.directory, options.column))
     if len(names) > 2 or "." in names[0]:
-        raise UserError(f"versus takes two rows (TABLE.ROW TABLE.ROW) or one table; it was given '{' '.join(names)}'")
+        raise UserError(
+            f"versus takes two rows (TABLE.ROW TABLE.ROW), two cells (TABLE.ROW.COLUMN) or one table; it was given '{' '.join(names)}'"
+        )
     columns = versus.of_table(planned, names[0], options.directory)
     if options.column is not None and options.column not in columns:
         raise UserError(f"'{options.column}' is no column of {names[0]} with two measured rows; allowed: {', '.join(columns)}")

@@ -1,11 +1,11 @@
-"""One row against another, column by column; and the rows of a table that cannot be told from the best of a column."""
+"""One row against another, column by column, or one cell; and the rows of a table that cannot be told from the best of a column."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from methods.core.errors import UserError
-from workflow.suite.planning.plan import Plan
+from workflow.suite.planning.plan import Cell, Plan
 from workflow.suite.planning.tables import Table
 from workflow.suite.results import contrast, paired, stats
 from workflow.suite.results.contrast import same_images
@@ -78,6 +78,15 @@ def rows(plan: Plan, one: str, other: str, folder: Path, column: str | None = No
     return family(finished)
 
 
+def cells(plan: Plan, one: str, other: str, folder: Path) -> list[Comparison]:
+    """Two cells, each table.row.column, of whatever columns and tables."""
+    pair = [measure(plan, _cell(plan, name), folder) for name in (one, other)]
+    for item, name in zip(pair, (one, other), strict=True):
+        if item.value is None:
+            raise UserError(f"{name} is not measured at scale '{plan.scale.name}'")
+    return family([(pair[0], pair[1])])
+
+
 def best_of_columns(table: Table, measured: Mapping[tuple[str, str], Measured]) -> dict[str, list[Comparison]]:
     """Column -> every other ranked row against the best; p-values are adjusted within a column."""
     columns = {}
@@ -108,8 +117,18 @@ def ties(table: Table, measured: Mapping[tuple[str, str], Measured]) -> set[tupl
     }
 
 
+def _cell(plan: Plan, name: str) -> Cell:
+    table, row, column = name.split(".")
+    cells = {cell.column: cell for cell in plan.cells_of(table, row)}
+    if column not in cells:
+        raise UserError(f"'{column}' is no column of {table}; allowed: {', '.join(cells)}")
+    return cells[column]
+
+
 def _row(name: str) -> tuple[str, str]:
     table, _, row = name.partition(".")
     if not row or "." in row:
-        raise UserError(f"'{name}' is no row; a row is given as TABLE.ROW (`python -m workflow.suite rows` lists all)")
+        raise UserError(
+            f"'{name}' is no row; a row is given as TABLE.ROW, a cell as TABLE.ROW.COLUMN (`python -m workflow.suite rows` lists rows)"
+        )
     return table, row

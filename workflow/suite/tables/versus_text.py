@@ -20,8 +20,16 @@ HEADS = ("", "", "", "difference", "95 % interval", "both", "only 1st", "only 2n
 
 def of_rows(plan: Plan, one: str, other: str, lines: Sequence[Comparison]) -> str:
     """Two rows, a line per column."""
-    heads = ["column", one, other, *HEADS[3:]]
-    entries = [[item.item.cell.column, *_line(item)] for item in lines]
+    return _two(plan, one, other, ["column", one, other], [[item.item.cell.column, *_line(item)] for item in lines])
+
+
+def of_cells(plan: Plan, one: str, other: str, lines: Sequence[Comparison]) -> str:
+    """Two cells, in one line."""
+    return _two(plan, one, other, ["the one", "the other"], [_line(item) for item in lines])
+
+
+def _two(plan: Plan, one: str, other: str, first: list[str], entries: list[list[str]]) -> str:
+    heads = [*first, *HEADS[3:]]
     grid = tabulate(entries, heads, disable_numparse=True, stralign="right")
     return "\n\n".join([f"{one} against {other}, scale {plan.scale.name}", caption.comparability(plan), grid, RULE])
 
