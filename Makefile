@@ -24,7 +24,8 @@ evidence: $(VENV)/ready
 	suite keep --scale lite
 	suite report --scale lite
 	suite findings --scale lite
-	git add reports/lite docs/findings.md README.md
+	python -m docs.notebooks results
+	git add reports/lite docs/findings.md docs/notebooks README.md
 
 test: $(VENV)/ready
 	OMP_NUM_THREADS=1 python -m pytest -n $(CORES) --dist worksteal tests

@@ -18,3 +18,4 @@ def test_report_renders_tables_figures_sheets_and_the_page(tmp_path, capsys):
     for name in ("ratio_map", "size_accuracy", "mask_dist"):
         assert (tmp_path / paths.figure("lite", name, "png")).is_file(), name
     assert (tmp_path / paths.claims("lite", "md")).is_file()
+    assert (tmp_path / paths.frame("lite", "csv")).is_file()

@@ -30,7 +30,7 @@ def add(command: Add) -> None:
     partial = command("partial", _partial, "A table from whatever is finished, on standard output, without running anything.")
     partial.add_argument("table", help="the table's name")
     partial.add_argument("--write", action="store_true", help="write all formats to reports/<scale>/partial/ instead")
-    command("report", _report, "Everything of a scale from whatever is finished: tables, figures, differences, claims, page.")
+    command("report", _report, "Everything of a scale from whatever is finished: tables, figures, differences, claims, frame, page.")
     command("findings", _findings, "Write docs/findings.md and the README's results: what a scale says of the claims.")
 
 
@@ -107,11 +107,13 @@ def _partial(planned: plan.Plan, options: argparse.Namespace) -> str:
 
 def _report(planned: plan.Plan, options: argparse.Namespace) -> str:
     from workflow.suite.paper import checks, closed_tables
+    from workflow.suite.tables import render
 
     parts = [_tables(planned, planned.tables, options.directory)]
     parts += ["\n".join(map(str, checks.write_closed(planned, name, options.directory))) for name in closed_tables.TABLES]
     parts.append(_every_figure(planned, options.directory))
-    parts += ["\n".join(map(str, write(planned, options.directory))) for write in (checks.write_diff, checks.write_claims)]
+    writers = (checks.write_diff, checks.write_claims, render.write_frame)
+    parts += ["\n".join(map(str, write(planned, options.directory))) for write in writers]
     return "\n".join([*parts, _page(planned, options)])
 
 
