@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from methods.core.trust import FAIL, PASS, WARN
+from methods.core.trust_checks import CHECKS
 from tests.workflow.results.panels import evaluate, measured
 from workflow.suite.page import render
 from workflow.suite.page import tables as page_tables
@@ -65,9 +66,10 @@ def test_page(small, folder):
     assert "(trust panel: fail: temperature)" in failing["spoken"]
     details = dict(failing["lines"])
     assert details["Trust"] == [{"text": "fail, 4 of 5 checks pass; fail: temperature"}]
-    assert {"text": "temperature, fail: the sentence of temperature"} in details["Checks"]
+    checks = [entry["text"] for entry in details["Checks"]]
+    assert f"temperature, fail: the sentence of temperature [{CHECKS['temperature'].citation}]" in checks
     attacks = "attacks, pass: clean 80.0 %, apgd-ce 50.0 % (broke 30), apgd-t 40.0 % (broke 10), square 40.0 % (broke 0)"
-    assert {"text": attacks} in details["Checks"]
+    assert f"{attacks} [{CHECKS['attacks'].citation}]" in checks
 
 
 def test_the_legend_of_the_page(tmp_path):
