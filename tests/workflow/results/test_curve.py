@@ -90,6 +90,16 @@ def test_phases_that_are_not_trained_are_left_out(demo, tmp_path, phases):
     assert [course.title for course in history.of_run(demo, phases[-1], tmp_path)] == ["pretrain", "prune"]
 
 
+def test_a_seed_that_is_not_trained_does_not_hide_the_others(call, demo, tmp_path):
+    cell = "main_comparison.ours.cifar10-binary"
+    first, second = plan.load("demo", data_root=Path("none"), seeds=[1, 2]).cells[cell].runs
+    write(tmp_path, second, epochs=2, best=1)
+    code, out, _ = call(cell, "--seeds", "1,2")
+    assert code == 0
+    assert out.startswith(f"{second} ")
+    assert out.endswith(f"\n\n{first}: not trained yet\n")
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -41,8 +41,8 @@ def _show(planned: plan.Plan, options: argparse.Namespace) -> str:
 def _curve(planned: plan.Plan, options: argparse.Namespace) -> str:
     from workflow.suite.results import curve_text, history
 
-    courses = [history.of_run(planned, run.name, options.directory) for run in runs_of(planned, options.what)]
-    text = "\n\n".join(map(curve_text.of_courses, courses))
+    courses, waiting = history.of_runs(planned, [run.name for run in runs_of(planned, options.what)], options.directory)
+    text = "\n\n".join([*map(curve_text.of_courses, courses), *(f"{run}: not trained yet" for run in waiting)])
     if options.out is None:
         return text
     from workflow.suite.figures import run_curve, style  # plotting libraries are slow to load, and only needed here

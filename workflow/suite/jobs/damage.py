@@ -95,4 +95,7 @@ def _check_training(plan: Plan, run: str, folder: Path, *, awaited: bool) -> Non
     if chosen and not packed and not (folder / paths.evaluation(run, chosen.id)).is_file():
         check_model(run, folder)
     if awaited:
-        sealed.require(folder / paths.handover(run), sealed.read(folder / paths.train_manifest(run)).get("handover_sha256"))
+        handover, described = folder / paths.handover(run), sealed.read(folder / paths.train_manifest(run)).get("handover_sha256")
+        if described and not handover.exists():  # as in a clone: large, and not committed
+            raise Damaged(f"{handover}: is not there (clones come without it); this phase is trained again where a Run to be made needs it")
+        sealed.require(handover, described)

@@ -1,6 +1,7 @@
 """How a training went, epoch by epoch, from the history that it writes."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,16 +41,27 @@ def read(run: str, folder: Path) -> list[dict[str, float]]:
     return records
 
 
+def of_runs(plan: Plan, runs: Iterable[str], folder: Path) -> tuple[list[list[Course]], list[str]]:
+    """The trainings of each of some Runs, and the Runs that have none yet; one at least has to have some."""
+    trained, waiting = [], []
+    for run in runs:
+        if courses := of_run(plan, run, folder):
+            trained.append(courses)
+        else:
+            waiting.append(run)
+    if not trained:
+        raise UserError(
+            f"{folder / paths.run_folder(waiting[0])}: is not trained yet, and a history is written at the end; `status` says how far it is"
+        )
+    return trained, waiting
+
+
 def of_run(plan: Plan, run: str, folder: Path) -> list[Course]:
-    """The trainings that led to a Run, the first phase first. Phases that are not trained yet are left out; one at least has to be."""
+    """The trainings that led to a Run, the first phase first. Phases that are not trained yet are left out."""
     courses = []
     for item in reversed(plan.lineage(run)):
         manifest = folder / paths.train_manifest(item.name)
         if manifest.is_file():
             best = sealed.read(manifest).get("best_epoch")
             courses.append(Course(run=item, records=read(item.name, folder), best=None if best is None else best + 1))
-    if not courses:
-        raise UserError(
-            f"{folder / paths.run_folder(run)}: is not trained yet, and a history is written at the end; `status` says how far it is"
-        )
     return courses
