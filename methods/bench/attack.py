@@ -4,7 +4,7 @@ The network has random +-1 weights under random masks, r = 0.99 and p = 0.1; the
 most images withstand everything. `--run` takes a trained network instead, with real labels and its own radius. Both sides attack the same
 images of the shipped CIFAR-10 sample, one after the other in one process; seconds are process time on one thread, and time of the clock on
 several. What counts for the ratio is how many images withstand: the engine computes sixteen images, one thread's work, in the time of one.
-Of the hundreds of an evaluation enough are left to the end; sixteen have to withstand nearly all to show the same, and on one thread.
+Of the hundreds of an evaluation enough are left to the end; sixteen a thread have to withstand nearly all to show the same.
 Answers may differ where an image is on the border: the attacks follow gradients that round otherwise. How many do is told, and for each
 the margin (logit of the label, less the largest other one) that the side which broke it reached on the dense network. More than TOLERATED
 of the images, or a margin that is not small beside those of the clean images, is exit code 1.
@@ -135,9 +135,9 @@ def of_run(folder: Path, examples: int) -> tuple[Net, Tensor, Tensor]:
     return load_model(run_model(folder)[0]).eval().requires_grad_(False), first.x, first.y
 
 
-def of_random(arch: str, width: float, examples: int) -> tuple[Net, Tensor, None]:
+def of_random(arch: str, width: float, size: int, examples: int) -> tuple[Net, Tensor, None]:
     """A random network, and the first shipped test images."""
-    data = load("cifar10", source="sample")
+    data = load("cifar10", source="sample", size=size)
     seen = next(iter(data.val.batches(batch=64))).x  # batch norms know real images
     return pruned(arch, width=width, images=seen), next(iter(data.test.batches(batch=examples))).x, None
 
@@ -148,9 +148,10 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--run", type=Path, help="folder of a finished Run on CIFAR-10: its network, with real labels")
     parser.add_argument("--arch", default="rn34")
-    parser.add_argument("--width", type=float, default=0.5, help="factor on the channel counts; default 0.5: a quarter of the time")
-    parser.add_argument("--examples", type=int, default=16, help="test images; default 16, of which the engine computes as many at once")
-    parser.add_argument("--threads", type=int, default=1, help="default 1: sixteen images are one thread's work")
+    parser.add_argument("--width", type=float, default=1.0, help="factor on the channel counts; default 1: the paper's")
+    parser.add_argument("--size", type=int, default=16, choices=[16, 32], help="side of the images; default 16: a quarter of the time")
+    parser.add_argument("--threads", type=int, default=1, help="default 1: what an evaluation of the workflow gets")
+    parser.add_argument("--examples", type=int, help="test images; default 16 a thread, which the engine computes at once")
     parser.add_argument("--eps", help=f"radius; default 8/255 of a Run, else {EPS}: random networks are not robust")
     parser.add_argument("--attack", default="standard", choices=["standard", "quick"], help="quick: few steps, to try it out")
     parser.add_argument("--out", type=Path, required=True)
@@ -161,16 +162,17 @@ def main(arguments: list[str] | None = None) -> int:
             raise UserError(f"the sparse engine cannot run here: {lacking()}")
         attack = quick if options.attack == "quick" else options.attack
         eps = options.eps or (EPS if options.run is None else "8/255")
-        spec = eval_spec.parse({"attack": attack, "eps": eps, "examples": options.examples, "block": options.examples})
+        examples = options.examples or 16 * options.threads
+        spec = eval_spec.parse({"attack": attack, "eps": eps, "examples": examples, "block": examples})
         random = options.run is None
         torch.set_num_threads(options.threads)
-        net, x, y = of_random(options.arch, options.width, options.examples) if random else of_run(options.run, options.examples)
+        net, x, y = of_random(options.arch, options.width, options.size, examples) if random else of_run(options.run, examples)
         result = measure(net, x, y, spec)
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     kept = result["robust"]
-    name = f"{options.arch}, width {options.width:g}" if random else options.run.name
+    name = f"{options.arch}, width {options.width:g}, {options.size}x{options.size}" if random else options.run.name
     print(
         f"{name}: {result['ratio']:.2f}x as fast as a plain call; of {result['examples']} images"
         f" {kept['sparse']} robust (plain: {kept['plain']}), {len(result['differing'])} answers differ"
