@@ -25,7 +25,7 @@ evidence: $(VENV)/ready
 	suite report --scale lite
 	suite findings --scale lite
 	python -m docs.notebooks results
-	git add reports/lite docs/findings.md docs/notebooks README.md
+	git add reports/lite reports/paper_audit.md docs/findings.md docs/notebooks README.md
 
 test: $(VENV)/ready
 	OMP_NUM_THREADS=1 python -m pytest -n $(CORES) --dist worksteal tests

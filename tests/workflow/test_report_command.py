@@ -19,3 +19,5 @@ def test_report_renders_tables_figures_sheets_and_the_page(tmp_path, capsys):
         assert (tmp_path / paths.figure("lite", name, "png")).is_file(), name
     assert (tmp_path / paths.claims("lite", "md")).is_file()
     assert (tmp_path / paths.frame("lite", "csv")).is_file()
+    assert (tmp_path / paths.paper_audit()).is_file()
+    assert 'href="../paper_audit.md"' in (tmp_path / paths.page("lite")).read_text()

@@ -83,6 +83,14 @@ def test_the_audit_of_the_paper_is_linked(folder, text):
     assert (folder / paths.page("demo")).parent.joinpath(link).resolve() == (folder / paths.paper_audit()).resolve()
 
 
+def test_differences_that_are_measured_come_first(demo, folder):
+    lines = sheets.differences(demo, folder).lines
+    measured = [bool(line.entries[3].text) for line in lines]
+    assert 0 < sum(measured) < len(lines)
+    assert measured == sorted(measured, reverse=True)
+    assert len(lines) == len(sheets.read(folder / paths.diff("demo", "csv")))
+
+
 def test_sections_that_are_not_made_yet_are_left_out(demo, tmp_path):
     text = render.page(demo, tmp_path, made_by="x")
     assert 'id="diff"' not in text

@@ -112,7 +112,7 @@ def _report(planned: plan.Plan, options: argparse.Namespace) -> str:
     parts = [_tables(planned, planned.tables, options.directory)]
     parts += ["\n".join(map(str, checks.write_closed(planned, name, options.directory))) for name in closed_tables.TABLES]
     parts.append(_every_figure(planned, options.directory))
-    writers = (checks.write_diff, checks.write_claims, render.write_frame)
+    writers = (checks.write_diff, checks.write_claims, checks.write_audit, render.write_frame)
     parts += ["\n".join(map(str, write(planned, options.directory))) for write in writers]
     return "\n".join([*parts, _page(planned, options)])
 

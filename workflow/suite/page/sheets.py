@@ -71,10 +71,11 @@ def closed(plan: Plan, folder: Path) -> list[Sheet]:
 
 
 def differences(plan: Plan, folder: Path) -> Sheet | None:
-    """Every cell against the paper's, where the comparison has been made."""
+    """Every cell against the paper's, where the comparison has been made: first those that are measured."""
     lines, cells = read(folder / paths.diff(plan.scale.name, "csv")), filters.cells(*plan.tables.values())
     if lines is None:
         return None
+    lines.sort(key=lambda line: not line["ours"])
     counts = Counter(line["verdict"] for line in lines)
     summary = f"{len(lines)} cells: " + ", ".join(f"{counts[word]} {word}" for word in compare.VERDICTS) + "."
     return Sheet(
