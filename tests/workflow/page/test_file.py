@@ -134,6 +134,6 @@ def test_seeds_are_listed(demo, tmp_path):
     two = plan.build(load_tables(), plan.recipes.load_all(ROOT), scale, data_root=tmp_path)
     cell = two.cells[OURS]
     item = measure(two, cell, finished.finish(two, list(cell.runs), tmp_path))
-    lines = dict(details.lines(item, details.Shelf(plan=two, folder=tmp_path), None))
+    lines = dict(details.lines(item, details.Shelf(plan=two, folder=tmp_path), None, cell.notes))
     assert lines["Seeds"][0]["text"].startswith("2, standard deviation ")
     assert [lines[f"Run, seed {seed}"][0]["text"] for seed in (1, 2)] == [two.runs[run].id for run in cell.runs]

@@ -1,7 +1,7 @@
 """What there is to know of one cell, as labelled lines for the page."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,7 +46,7 @@ def difference(item: Measured) -> float | None:
     return None if item.value is None or paper is None else 100 * item.value - paper
 
 
-def lines(item: Measured, shelf: Shelf, verdict: Verdict | None) -> list[Line]:
+def lines(item: Measured, shelf: Shelf, verdict: Verdict | None, notes: Sequence[str]) -> list[Line]:
     """Label and entries of each thing to say, in reading order."""
     cell, plan = item.cell, shelf.plan
     entries: list[tuple[str, list[str | dict[str, str]]]] = [("Status", [item.status])]
@@ -64,7 +64,7 @@ def lines(item: Measured, shelf: Shelf, verdict: Verdict | None) -> list[Line]:
     if verdict:
         entries.append(("Verdict", [verdict.word + (f": {verdict.why}" if verdict.why else "")]))
     entries += [("Why", [why]) for why in (cell.unavailable, cell.not_applicable) if why]
-    entries += [("Note", list(cell.notes))] if cell.notes else []
+    entries += [("Note", list(notes))] if notes else []
     panels = trust.of_cell(item).panels
     for run, panel in panels.items():
         seed = f", seed {plan.runs[run].spec['seed']}" if len(panels) > 1 else ""

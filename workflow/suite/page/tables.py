@@ -12,7 +12,7 @@ from workflow.suite.planning.plan import Plan
 from workflow.suite.planning.tables import Table
 from workflow.suite.results import others, trust, versus
 from workflow.suite.results.measure import Measured, measure_table
-from workflow.suite.tables import caption, doubts, marks
+from workflow.suite.tables import caption, doubts, marks, versus_text
 
 
 def results(plan: Plan, name: str, folder: Path, verdicts: Mapping[str, Verdict]) -> dict[str, Any]:
@@ -20,14 +20,14 @@ def results(plan: Plan, name: str, folder: Path, verdicts: Mapping[str, Verdict]
     shape, measured = plan.table(name), measure_table(plan, name, folder)
     shelf, names = Shelf(plan=plan, folder=folder), filters.cells(shape)
     best = marks.best(shape, {key: item.value for key, item in measured.items() if item.value is not None})
-    tied = versus.ties(shape, measured)
+    tied, compared = versus.ties(shape, measured), versus_text.notes(shape, measured)
     items, rows, section = list(measured.values()), [], shape.rows[0].section
     for row in shape.rows:
         cells = []
         for column in shape.columns:
             item, mark = measured[row.id, column.id], best.get((row.id, column.id))
-            tie = (row.id, column.id) in tied
-            cells.append(_cell(item, mark, tie, shelf, verdicts.get(item.cell.address), [*row.labels, *column.head]))
+            tie, notes = (row.id, column.id) in tied, [*item.cell.notes, *filter(None, [compared.get((row.id, column.id))])]
+            cells.append(_cell(item, mark, tie, notes, shelf, verdicts.get(item.cell.address), [*row.labels, *column.head]))
         methods = dict.fromkeys(method for cell in cells if (method := names[cell["address"]].method))
         said = dict.fromkeys(filters.verdict("cells", cell["verdict"]) for cell in cells if cell["verdict"])
         chosen_by = {"words": row.id, "methods": list(methods), "verdicts": list(said)}
@@ -56,7 +56,9 @@ def _groups(shape: Table) -> list[tuple[str, int]]:
     return [(head, len(list(columns))) for head, columns in groupby(shape.columns, key=lambda column: column.head[0])]
 
 
-def _cell(item: Measured, mark: str | None, tied: bool, shelf: Shelf, verdict: Verdict | None, names: list[str]) -> dict[str, Any]:
+def _cell(
+    item: Measured, mark: str | None, tied: bool, notes: list[str], shelf: Shelf, verdict: Verdict | None, names: list[str]
+) -> dict[str, Any]:
     ours, paper = caption.shown(item, exact=False), caption.reported(item.cell.reported)
     apart = details.difference(item)
     return {
@@ -67,7 +69,7 @@ def _cell(item: Measured, mark: str | None, tied: bool, shelf: Shelf, verdict: V
         "doubt": doubts.sign(item),
         "paper": paper,
         "paper_mark": item.cell.reported.mark,
-        "noted": bool(item.cell.notes or others.departing(shelf.plan, item.cell)),
+        "noted": bool(notes or others.departing(shelf.plan, item.cell)),
         "verdict": verdict.word if verdict else None,
         "sort": {
             "ours": caption.percent(item.value),
@@ -77,7 +79,7 @@ def _cell(item: Measured, mark: str | None, tied: bool, shelf: Shelf, verdict: V
         "name": ", ".join(names),
         "spoken": f"{', '.join(names)}: ours {_spoken(ours)}{' (not significantly below the best)' * tied}{_doubtful(item)}"
         + (f", paper {_spoken(paper)}" if paper else ""),
-        "lines": details.lines(item, shelf, verdict),
+        "lines": details.lines(item, shelf, verdict, notes),
     }
 
 

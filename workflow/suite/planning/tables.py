@@ -27,12 +27,13 @@ class Reported:
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """A column: its heading (group and name), its part of the Run, how the paper marks its best value."""
+    """A column: its heading (group and name), its part of the Run, how the paper marks its best value, what column it is held against."""
 
     id: str
     head: tuple[str, ...]
     best: str
     run: Spec
+    against: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +118,8 @@ def load_tables(folder: Path = CONFIG) -> dict[str, Table]:
 
 def _column(values: Mapping[str, Any], source: Path) -> Column:
     run = schema.expanded(values.get("run"), source=source, at=f"column '{values['id']}', run")
-    return Column(id=values["id"], head=tuple(values["head"]), best=values.get("best", "bold"), run=run)
+    best, against = values.get("best", "bold"), values.get("against")
+    return Column(id=values["id"], head=tuple(values["head"]), best=best, run=run, against=against)
 
 
 def _row(values: Mapping[str, Any], columns: int, source: Path) -> Row:
@@ -158,6 +160,11 @@ def _check_shape(table: Table) -> None:
         twice = sorted({item for item in ids if ids.count(item) > 1})
         if twice:
             raise UserError(f"{source}: {kind}: the id '{twice[0]}' stands twice; ids must differ")
+    for column in table.columns:
+        others = [other.id for other in table.columns if other is not column]
+        if column.against not in (None, *others):
+            at = f"{source}: column '{column.id}': against"
+            raise UserError(f"{at}: no other column is called '{column.against}'; allowed: {', '.join(others) or 'none'}")
     for row in table.rows:
         if len(row.cells) != len(table.columns):
             raise UserError(f"{source}: row '{row.id}': cells: has {len(row.cells)} entries; allowed: one per column, {len(table.columns)}")

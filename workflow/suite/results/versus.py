@@ -99,6 +99,18 @@ def best_of_columns(table: Table, measured: Mapping[tuple[str, str], Measured]) 
     return columns
 
 
+def against_columns(table: Table, measured: Mapping[tuple[str, str], Measured]) -> dict[tuple[str, str], Comparison]:
+    """(row id, column id) -> that cell against the one of its row in the column that its own names, where both are measured. Each is
+    looked at by itself: an adjusted p-value would make two columns look more alike than they are."""
+    pairs = {
+        key: (item, measured[key[0], column.against])
+        for column in table.columns
+        for key, item in measured.items()
+        if key[1] == column.id and column.against is not None
+    }
+    return {key: between(*pair) for key, pair in pairs.items() if all(item.value is not None for item in pair)}
+
+
 def of_table(plan: Plan, name: str, folder: Path) -> dict[str, list[Comparison]]:
     """Column -> every other ranked row of a table against its best."""
     columns = best_of_columns(plan.table(name), measure_table(plan, name, folder))

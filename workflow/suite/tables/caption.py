@@ -75,10 +75,10 @@ def attack_name(evaluation: Mapping) -> str:
 
 
 class Footnotes:
-    """Numbers texts in order of first use, so that equal reasons share a number."""
+    """Numbers texts in order of first use, so that equal reasons share a number; `compared` are notes by row and column."""
 
-    def __init__(self, plan: Plan) -> None:
-        self.plan = plan
+    def __init__(self, plan: Plan, compared: Mapping[tuple[str, str], str]) -> None:
+        self.plan, self.compared = plan, compared
         self.texts: list[str] = []
 
     def number(self, text: str) -> int:
@@ -92,7 +92,9 @@ class Footnotes:
         texts = [f"not available: {cell.unavailable}"] if cell.unavailable else []
         texts += [f"not applicable: {cell.not_applicable}"] if cell.not_applicable else []
         texts += [f"{len(item.values)} of {len(cell.runs)} seeds are finished"] if item.status == "partial" else []
-        return [self.number(text) for text in (*texts, *cell.notes, *others.footnotes(self.plan, cell))]
+        texts += [*cell.notes, *others.footnotes(self.plan, cell)]
+        texts += [self.compared[key]] if (key := (cell.row, cell.column)) in self.compared else []
+        return [self.number(text) for text in texts]
 
 
 def spread_lines(item: Measured) -> list[str]:

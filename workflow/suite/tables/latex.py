@@ -9,7 +9,7 @@ from workflow.suite.planning.plan import Plan
 from workflow.suite.planning.tables import Column, Table
 from workflow.suite.results import versus
 from workflow.suite.results.measure import Measured, measure_table
-from workflow.suite.tables import caption, doubts, inert, latex_frame, marks
+from workflow.suite.tables import caption, doubts, inert, latex_frame, marks, versus_text
 from workflow.suite.tables.caption import Footnotes
 
 TIE = r"$^{\approx}$"
@@ -40,7 +40,8 @@ def table(plan: Plan, name: str, folder: Path, *, made_by: str, variant: Variant
     shape, measured = plan.table(name), measure_table(plan, name, folder)
     variant = Variant(paper=variant.paper and shape.printed, intervals=variant.intervals)
     best = marks.best(shape, {key: item.value for key, item in measured.items() if item.value is not None})
-    tied, notes, grid, section = versus.ties(shape, measured), Footnotes(plan), [], shape.rows[0].section
+    notes = Footnotes(plan, versus_text.notes(shape, measured))
+    tied, grid, section = versus.ties(shape, measured), [], shape.rows[0].section
     signs = {key: (TIE if key in tied else "") + DOUBTS[doubts.sign(item)] + _sup(notes.of(item)) for key, item in measured.items()}
     for row in shape.rows:
         if row.section != section:

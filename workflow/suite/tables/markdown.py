@@ -9,7 +9,7 @@ from methods.core import paths
 from workflow.suite.planning.plan import Plan
 from workflow.suite.results import versus
 from workflow.suite.results.measure import Measured, measure, measure_table
-from workflow.suite.tables import caption, doubts, inert, marks
+from workflow.suite.tables import caption, doubts, inert, marks, versus_text
 from workflow.suite.tables.caption import Footnotes
 
 STYLE = {"bold": "**{}**", "underline": "<u>{}</u>", None: "{}"}
@@ -30,7 +30,7 @@ def table(plan: Plan, name: str, folder: Path, *, made_by: str) -> str:
     shape, measured = plan.table(name), measure_table(plan, name, folder)
     ours = marks.best(shape, {key: item.value for key, item in measured.items() if item.value is not None})
     tied = versus.ties(shape, measured)
-    notes, lines, section = Footnotes(plan), [], shape.rows[0].section
+    notes, lines, section = Footnotes(plan, versus_text.notes(shape, measured)), [], shape.rows[0].section
     for row in shape.rows:
         if row.section != section:
             lines.append(["┄┄"] * (len(shape.stub) + len(shape.columns)))
@@ -50,9 +50,9 @@ def table(plan: Plan, name: str, folder: Path, *, made_by: str) -> str:
 
 def row(plan: Plan, name: str, row_id: str, folder: Path, *, made_by: str) -> str:
     """One row, a line per cell, with the Runs behind it."""
-    chosen, shape, notes = plan.row(name, row_id), plan.table(name), Footnotes(plan)
+    chosen, shape, lines = plan.row(name, row_id), plan.table(name), []
     measured = [measure(plan, cell, folder) for cell in plan.cells_of(name, row_id)]
-    lines = []
+    notes = Footnotes(plan, versus_text.notes(shape, {(row_id, item.cell.column): item for item in measured}))
     for column, item in zip(shape.columns, measured, strict=True):
         runs = "<br>".join(f"`{run}`" for run in item.cell.runs)
         paper = STYLE[item.cell.reported.mark].format(caption.reported(item.cell.reported))

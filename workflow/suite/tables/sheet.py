@@ -7,7 +7,7 @@ from pathlib import Path
 from workflow.suite.planning.plan import Plan
 from workflow.suite.results import others, trust, versus
 from workflow.suite.results.measure import measure_table
-from workflow.suite.tables import inert, marks
+from workflow.suite.tables import inert, marks, versus_text
 from workflow.suite.tables.caption import percent
 
 FIELDS = (
@@ -20,7 +20,7 @@ def table(plan: Plan, name: str, folder: Path) -> str:
     """A whole table; numbers are in percent, as the paper's are."""
     shape, measured = plan.table(name), measure_table(plan, name, folder)
     ours = marks.best(shape, {key: item.value for key, item in measured.items() if item.value is not None})
-    tied = versus.ties(shape, measured)
+    tied, compared = versus.ties(shape, measured), versus_text.notes(shape, measured)
     text = io.StringIO()
     writer = csv.DictWriter(text, FIELDS, lineterminator="\n")
     writer.writeheader()
@@ -34,7 +34,8 @@ def table(plan: Plan, name: str, folder: Path) -> str:
         entry |= {"n": item.n, "mark": ours.get((row, column)), "tie": (row, column) in tied or None, "paper_mark": cell.reported.mark}
         entry |= {"paper": "" if cell.reported.value is None else f"{cell.reported.value:.2f}"}
         entry |= {"scale": plan.scale.name, "comparable": plan.scale.comparable, "data": "; ".join(item.labels)}
-        entry |= {"warnings": item.warnings, "runs": " ".join(cell.runs), "notes": "; ".join(cell.notes)}
+        notes = filter(None, [*cell.notes, compared.get((row, column))])
+        entry |= {"warnings": item.warnings, "runs": " ".join(cell.runs), "notes": "; ".join(notes)}
         panels = trust.of_cell(item)
         entry |= {"trust": panels.state if panels.panels else None, "doubts": panels.reason}
         entry |= {"others": "; ".join(others.lines(plan, cell))}

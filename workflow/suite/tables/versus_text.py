@@ -5,7 +5,9 @@ from collections.abc import Mapping, Sequence
 from tabulate import tabulate
 
 from workflow.suite.planning.plan import Plan
-from workflow.suite.results import paired
+from workflow.suite.planning.tables import Table
+from workflow.suite.results import paired, versus
+from workflow.suite.results.measure import Measured
 from workflow.suite.results.versus import Comparison
 from workflow.suite.tables import caption
 
@@ -45,6 +47,25 @@ def of_table(plan: Plan, name: str, columns: Mapping[str, Sequence[Comparison]])
     return "\n\n".join([*parts, RULE])
 
 
+def notes(table: Table, measured: Mapping[tuple[str, str], Measured]) -> dict[tuple[str, str], str]:
+    """(row id, column id) -> what a note says of a cell that is held against the one of another column."""
+    heads = {column.id: " ".join(column.head) for column in table.columns}
+    compared = versus.against_columns(table, measured)
+    return {key: _note(item, heads[item.other.cell.column]) for key, item in compared.items()}
+
+
+def _note(item: Comparison, other: str) -> str:
+    low, high = item.interval
+    apart = f"against {other}: {100 * item.difference:+.2f} points, 95 % interval [{100 * low:+.2f}, {100 * high:+.2f}], p = {_p(item.p)}"
+    if item.could_show is None:
+        return apart
+    return f"{apart}; {caption.percent(item.could_show)} points would have been seen in four of five such experiments"
+
+
+def _p(value: float) -> str:
+    return f"{value:.3f}" if value >= 0.001 else f"{value:.0e}"
+
+
 def _line(item: Comparison) -> list[str]:
     low, high = item.interval
     could = "" if item.kinds is None else "none" if item.could_show is None else caption.percent(item.could_show)
@@ -53,7 +74,7 @@ def _line(item: Comparison) -> list[str]:
         f"{100 * item.difference:+.2f}",
         f"[{100 * low:+.2f}, {100 * high:+.2f}]",
         *map(str, item.kinds or ("",) * 4),
-        *(f"{p:.3f}" if p >= 0.001 else f"{p:.0e}" for p in (item.p, item.adjusted)),
+        *map(_p, (item.p, item.adjusted)),
         item.verdict,
         could,
     ]
