@@ -13,6 +13,13 @@ def test_mean_and_sample_deviation():
     assert stats.sd([0.5]) is None
 
 
+@pytest.mark.parametrize("n", [10, 64, 500, 10000])
+def test_wilson_reaches_the_ends(n):
+    """Rounding leaves no gap that would be a negative distance in a plot."""
+    assert stats.wilson(0, n)[0] == 0
+    assert stats.wilson(n, n)[1] == 1
+
+
 @pytest.mark.parametrize(
     ("hits", "n", "low", "high"),
     [(0, 10, 0.0, 0.2775), (10, 10, 0.7225, 1.0), (5, 10, 0.2366, 0.7634), (4506, 10000, 0.4409, 0.4604)],

@@ -26,7 +26,8 @@ def wilson(successes: int, n: int, z: float = Z95) -> tuple[float, float]:
     share, spread = successes / n, z * z / n
     centre = (share + spread / 2) / (1 + spread)
     half = z / (1 + spread) * math.sqrt(share * (1 - share) / n + spread / (4 * n))
-    return max(0.0, centre - half), min(1.0, centre + half)
+    # At 0 of n and n of n the two parts cancel, but for rounding.
+    return 0.0 if successes == 0 else max(0.0, centre - half), 1.0 if successes == n else min(1.0, centre + half)
 
 
 def prediction(values: Sequence[float], level: float = 0.95) -> tuple[float, float] | None:
