@@ -1,6 +1,7 @@
 """Sets of results as one archive: what goes in comes out, and nothing else does."""
 
 import json
+import os
 import zipfile
 
 import pytest
@@ -54,6 +55,50 @@ def test_equal_results_make_equal_archives(planned, results, tmp_path):
 def test_importing_twice_changes_nothing(planned, results, tmp_path):
     archive.export(planned, results[0], tmp_path / "set.zip")
     assert archive.unpack(tmp_path / "set.zip", results[0]) == 1
+
+
+def made_by(folder, run, **provenance):
+    """Let the manifest of a Run name the machine that made it."""
+    value = sealed.read(folder / paths.train_manifest(run))
+    sealed.write(folder / paths.train_manifest(run), value | {"provenance": provenance})
+
+
+def test_names_of_machines_stay_at_home(planned, results, tmp_path):
+    folder, run = results
+    made_by(folder, run, host="somewhere", slurm_job="17", torch="2.0")
+    archive.export(planned, folder, tmp_path / "set.zip")
+    archive.unpack(tmp_path / "set.zip", tmp_path / "here")
+    assert sealed.read(tmp_path / "here" / paths.train_manifest(run))["provenance"] == {"torch": "2.0"}
+    assert sealed.read(folder / paths.train_manifest(run))["provenance"]["host"] == "somewhere"
+
+
+@pytest.mark.parametrize("mine", [{"host": "here", "torch": "2.0"}, {"torch": "2.0"}])
+def test_a_result_that_differs_in_its_machine_alone_is_the_same(planned, results, tmp_path, mine):
+    folder, run = results
+    made_by(folder, run, host="there", torch="2.0")
+    archive.export(planned, folder, tmp_path / "set.zip")
+    made_by(folder, run, **mine)
+    before = (folder / paths.train_manifest(run)).read_bytes()
+    assert archive.unpack(tmp_path / "set.zip", folder) == 1
+    assert (folder / paths.train_manifest(run)).read_bytes() == before
+
+
+@pytest.mark.parametrize("mine", ['{"provenance": {"torch": "2.1"}}', "[]", "{"])
+def test_a_result_that_differs_in_more_is_another(planned, results, tmp_path, mine):
+    folder, run = results
+    made_by(folder, run, host="there", torch="2.0")
+    archive.export(planned, folder, tmp_path / "set.zip")
+    (folder / paths.train_manifest(run)).write_text(mine)
+    with pytest.raises(UserError, match="is there already with other contents"):
+        archive.unpack(tmp_path / "set.zip", folder)
+
+
+def test_what_is_there_keeps_its_time_stamp(planned, results, tmp_path):
+    folder, run = results
+    archive.export(planned, folder, tmp_path / "set.zip")
+    os.utime(folder / paths.train_manifest(run), (1e9, 1e9))
+    archive.unpack(tmp_path / "set.zip", folder)
+    assert (folder / paths.train_manifest(run)).stat().st_mtime == 1e9
 
 
 def test_nothing_of_ones_own_is_overwritten(planned, results, tmp_path):

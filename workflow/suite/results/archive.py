@@ -1,6 +1,7 @@
 """A set of finished Runs as one archive: networks, manifests, histories and per-image outcomes, with a checksum for every file.
 
-What is in it is what a reader of the numbers needs, and nothing that can be made from it: no dense model files, no saved states.
+What is in it is what a reader of the numbers needs, and nothing that can be made from it: no dense model files, no saved states, and no
+names of the machines that made it.
 Members are written in order and without dates, so that equal results give equal archives.
 """
 
@@ -11,11 +12,11 @@ import json
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from typing import Any
 
-from methods.core import files, paths, sealed
+from methods.core import files, paths
 from methods.core.errors import UserError
 from workflow.suite.planning.plan import Plan
+from workflow.suite.results import shareable
 
 INDEX = "index.json"
 FORMAT = 1
@@ -46,7 +47,7 @@ def export(plan: Plan, folder: Path, archive: Path) -> int:
     names = list(finished_files(plan, folder))
     if not names:
         raise UserError(f"no Run of scale '{plan.scale.name}' is finished under {folder.resolve()}; nothing to export")
-    members = {name: _checked(folder / name) for name in names}
+    members = {name: shareable.shared(folder / name) for name in names}
     index = {
         "format": FORMAT,
         "scale": plan.scale.name,
@@ -61,7 +62,7 @@ def export(plan: Plan, folder: Path, archive: Path) -> int:
 def unpack(archive: Path, folder: Path) -> int:
     """Put the files of an archive in their places; returns how many Runs came. A file that is there with other contents is refused.
 
-    Everything is checked before anything is written.
+    Everything is checked before anything is written; what is there already stays as it is, with its time stamp.
     """
     try:
         with zipfile.ZipFile(archive) as source:
@@ -72,25 +73,13 @@ def unpack(archive: Path, folder: Path) -> int:
     for name, content in members.items():
         if hashlib.sha256(content).hexdigest() != index["files"][name]:
             raise UserError(f"{archive}: {name} does not have the SHA-256 of the index; the archive is damaged, export it again")
-        if (folder / name).is_file() and (folder / name).read_bytes() != content:
+        if (folder / name).is_file() and not shareable.same(folder / name, content):
             raise UserError(f"{folder / name}: is there already with other contents; move it away, or import into another folder")
     # Manifests last: a folder with a manifest is complete.
     for name in sorted(members, key=lambda name: (name.endswith(f"/{paths.MANIFEST}"), name)):
-        files.write(folder / name, members[name])
+        if not (folder / name).is_file():
+            files.write(folder / name, members[name])
     return sum(name.endswith(f"/{paths.MANIFEST}") for name in members)
-
-
-def contents(path: Path) -> dict[str, Any]:
-    """What a JSON file of a Run says; all but the spec are sealed, and refused where they are damaged."""
-    if path.name == paths.SPEC:
-        return json.loads(path.read_text(encoding="utf-8"))
-    return sealed.read(path)
-
-
-def _checked(path: Path) -> bytes:
-    if path.suffix == ".json":
-        contents(path)
-    return path.read_bytes()
 
 
 def _member(source: zipfile.ZipFile, name: str, archive: Path) -> bytes:

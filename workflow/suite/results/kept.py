@@ -15,14 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from methods.core import paths, sealed
+from methods.core import files, paths
 from methods.core.errors import UserError
 from workflow.suite.jobs import damage
 from workflow.suite.planning.plan import Plan
-from workflow.suite.results import archive
+from workflow.suite.results import archive, shareable
 
 LIMIT = 30 * 10**6  # bytes of all committed results together
-PRIVATE = ("host", "slurm_job")  # of a result's provenance: names of somebody's machine, which say nothing about a number
 # An absolute path; not the tail of an address or of a relative path.
 FOREIGN = re.compile(r"(?<![\w.:/])(?:/(?:[\w.-]+/)+[\w.-]*|[A-Za-z]:\\\S*)")
 
@@ -85,14 +84,13 @@ def private(value: Any, where: str = "") -> Iterator[str]:
 
 def _strip(path: Path) -> None:
     """Take the names of machines out of a result, in place and with its time stamp; refuse what tells of one elsewhere."""
-    content = archive.contents(path)
-    made = content.get("provenance")
-    if isinstance(made, dict) and any(made.get(key) is not None for key in PRIVATE):
+    content = shareable.contents(path)
+    rest = shareable.without_machine(content)
+    if rest != content:
         stamp = path.stat()
-        content["provenance"] = {key: item for key, item in made.items() if key not in PRIVATE}
-        sealed.write(path, {key: item for key, item in content.items() if key != "sha256"})
+        files.write(path, shareable.shared(path))
         os.utime(path, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
-    if places := list(private(content)):
+    if places := list(private(rest)):
         raise UserError(f"{path}: {', '.join(places)}: names a machine or a place on its disk, which is not for others; nothing was added")
 
 
