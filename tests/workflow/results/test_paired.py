@@ -11,7 +11,7 @@ from methods.core import eval_spec
 from methods.core.eval_result import encode
 from workflow.suite.planning.plan import Cell
 from workflow.suite.planning.tables import Reported
-from workflow.suite.results import contrast, outcomes, paired, ranking, variance, versus
+from workflow.suite.results import contrast, outcomes, paired, ranking, stats, variance, versus
 from workflow.suite.results.measure import Measured
 
 
@@ -53,6 +53,37 @@ def test_outcomes_need_stored_and_equal_images():
     longer = {"n": 3, "broken_by": {"codes": ["none", "clean"], "examples": "011"}}
     assert outcomes.of_results([stored, longer], "clean_acc", "x") is None
     assert outcomes.of_results([], "clean_acc", "x") is None
+
+
+def test_seeds_that_agree_are_worth_one():
+    one, three = measured("1" * 30 + "0" * 70), measured(*["1" * 30 + "0" * 70] * 3)
+    assert three.outcomes.effective == pytest.approx(100)
+    assert three.interval == pytest.approx(one.interval)
+
+
+def test_seeds_that_answer_by_themselves_are_worth_all():
+    # Half of what the one is right on, and half of the rest: image means 1, 1/2, 1/2, 0, of variance 1/8; one answer has 1/4.
+    item = measured("1100" * 25, "1010" * 25)
+    assert item.outcomes.effective == 200
+    assert item.interval == pytest.approx(stats.wilson(100, 200))
+
+
+def test_seeds_that_agree_on_some_are_worth_something_between():
+    # Image means 1, 1, 1/2, 0, of variance 11/64; one answer has 5/8 * 3/8 = 15/64.
+    item = measured("1110" * 20, "1100" * 20)
+    assert item.outcomes.effective == pytest.approx(80 * 15 / 11)
+    assert item.interval == pytest.approx(stats.wilson(0.625 * 80 * 15 / 11, 80 * 15 / 11))
+
+
+def test_seeds_that_contradict_or_know_everything():
+    assert measured("10" * 8, "01" * 8).outcomes.effective == 32, "no more than there are answers"
+    assert measured("1" * 8, "1" * 8).outcomes.effective == 8
+    assert measured("0" * 8, "0" * 8).interval == measured("0" * 8).interval
+
+
+def test_seeds_of_which_only_counts_are_known_are_worth_one():
+    item = measured("1100" * 25, "1010" * 25, stored=False)
+    assert item.interval == pytest.approx(stats.wilson(50, 100))
 
 
 # McNemar, bootstrap, power, Holm

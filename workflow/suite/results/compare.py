@@ -17,8 +17,9 @@ RULE = (
     " **missing**: the paper has a number and we have none yet. **stale**: the code that trained or evaluated it has changed since,"
     " or is not recorded. **not comparable**: the scale is a reduced one. **reproduced**: the paper's number, as printed to two"
     " decimals, lies in our 95 % interval. **lower** or **higher**: our number is below or above the paper's, which lies outside."
-    " The interval is Wilson's over the test images; with several seeds it is the wider of that and the prediction interval of one"
-    " more training (Student's t). With one seed the spread between trainings is not known and not in the interval."
+    " The interval is Wilson's over the test images (answers of several seeds to one image count as what they are worth together); with"
+    " several seeds it is the wider of that and the prediction interval of one more training (Student's t). With one seed the spread"
+    " between trainings is not known and not in the interval."
 )
 
 

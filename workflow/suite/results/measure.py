@@ -48,10 +48,16 @@ class Measured:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """95 % interval over the test images of all finished seeds; it says nothing of the spread between trainings."""
-        if not self.counts:
+        """95 % interval over the test images (Wilson's); it says nothing of the spread between trainings.
+
+        Several seeds are as many images as their answers are worth together; as one where it is not known which images each was right on.
+        """
+        if not self.counts or self.value is None:
             return None
-        return stats.wilson(sum(hits for hits, _ in self.counts), sum(n for _, n in self.counts))
+        if len(self.counts) == 1:
+            return stats.wilson(*self.counts[0])
+        images = self.outcomes.effective if self.outcomes else min(n for _, n in self.counts)
+        return stats.wilson(self.value * images, images)
 
     @property
     def n(self) -> int | None:

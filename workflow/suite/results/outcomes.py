@@ -35,6 +35,19 @@ class Outcomes:
         """The accuracy of each seed."""
         return self.right.mean(1)
 
+    @property
+    def effective(self) -> float:
+        """How many images, each answered by one network, would say as much of the mean: the effective sample size of clusters (Kish 1965).
+
+        Seeds answer the same images, and what is hard for one is hard for the others: where they all agree there are no more than the
+        images, where each answers for itself there are as many as answers.
+        """
+        mean, spread = float(self.right.mean()), float(self.by_image.var())
+        alone = mean * (1 - mean)  # the variance of one answer, which is that of an image's mean where all seeds agree
+        if alone == 0:
+            return self.n
+        return self.n * (self.seeds if spread == 0 else min(max(alone / spread, 1.0), self.seeds))
+
 
 def of_results(results: Sequence[Mapping[str, Any]], metric: str, label: str) -> Outcomes | None:
     """The outcomes behind merged evaluations of one cell, one per seed, on the data called `label`; `None` where one of them stores none

@@ -19,7 +19,7 @@ def sd(values: Sequence[float]) -> float | None:
     return math.sqrt(math.fsum((value - centre) ** 2 for value in values) / (len(values) - 1))
 
 
-def wilson(successes: int, n: int, z: float = Z95) -> tuple[float, float]:
+def wilson(successes: float, n: float, z: float = Z95) -> tuple[float, float]:
     """Wilson's score interval of a proportion: stays inside [0, 1] and is right at 0 of n, where accuracies of weak models lie."""
     if not 0 <= successes <= n or n == 0:
         raise ValueError(f"{successes} of {n} is not a proportion")
