@@ -3,11 +3,14 @@
 import json
 
 import pytest
+import torch
 
 from methods import first_epoch, train
 from methods.core import files, paths, sealed
+from methods.data.load import load
 from methods.networks.compact import run_model
 from methods.networks.model_file import load_model
+from methods.networks.resnet import build
 from tests.specs import small
 
 
@@ -58,3 +61,56 @@ def test_another_training_is_refused(tmp_path, capsys):
     assert first_epoch.main(["--run", str(tmp_path / "run"), "--out", str(tmp_path / "out.json")]) == 2
     assert "the code or the data are not those that trained it" in capsys.readouterr().err
     assert not (tmp_path / "out.json").exists()
+
+
+@pytest.fixture(scope="module")
+def images():
+    return load("cifar10", source="sample", val=32, size=16)
+
+
+def cut(**options):
+    """A network whose first block has an inner channel without weights, and two pruned weights behind: of that channel, and of another."""
+    torch.manual_seed(0)
+    net = build("rn18", classes=10, width=0.125, **options)
+    inner, outer = net.blocks[0].convs
+    inner.weight.data[0] = 0
+    outer.weight.data[0, :2, 0, 0] = 0
+    return net, inner.weight[0].numel()
+
+
+def test_a_channel_without_weights_is_out_of_reach_and_so_is_what_reads_it(images):
+    net, size = cut()
+    before = {name: tensor.clone() for name, tensor in net.state_dict().items()}
+    counts = first_epoch.gradients(net, images)
+    assert counts["blocks.0.convs.0"] == {"pruned": size, "without": size, "empty": size, "empty_without": size}
+    assert counts["blocks.0.convs.1"] == {"pruned": 2, "without": 1, "empty": 0, "empty_without": 0}
+    assert sum(sum(each.values()) for each in counts.values()) == 4 * size + 3, "nothing else is pruned"
+    assert all(torch.equal(tensor, before[name]) for name, tensor in net.state_dict().items()), "the network is left as it was"
+
+
+def test_a_shift_of_the_batch_norm_brings_it_into_reach(images):
+    net, size = cut(bn_affine=True)
+    net.blocks[0].norms[0].bias.data.fill_(1.0)
+    assert first_epoch.gradients(net, images)["blocks.0.convs.0"] == {"pruned": size, "without": 0, "empty": size, "empty_without": 0}
+
+
+def test_channels_that_nobody_reads_are_empty_on_the_side_of_the_inputs(images):
+    net, _ = cut()
+    outer = net.blocks[0].convs[1]
+    outer.weight.data[:, 0] = 0
+    inputs = outer.weight[:, 0].numel()
+    assert first_epoch.gradients(net, images)["blocks.0.convs.1"] == {
+        "pruned": inputs + 1,
+        "without": inputs,
+        "empty": inputs,
+        "empty_without": inputs,
+    }
+
+
+def test_every_moment_says_which_pruned_weights_have_a_gradient(described):
+    masks, value = described
+    pruned = {name: int((~mask).sum()) for name, mask in masks.items()}
+    for counts in value["gradients"].values():
+        assert {name: each["pruned"] for name, each in counts.items()} == pruned
+    assert value["gradients"]["first"] == value["gradients"]["last"]
+    assert any(each["without"] < each["pruned"] for each in value["gradients"]["start"].values())

@@ -90,7 +90,14 @@ def repeat_first_epoch(plan: Plan, run: str, folder: Path) -> None:
     }
     both = {key: {name: int((mask & last[name]).sum()) for name, mask in masks[key].items()} for key in ("start", "first")}
     value = {"epochs": 3, "best_epoch": 2, "loss": {"recorded": 2.0, "repeated": 2.0}, "moments": counts, "kept_in_both": both}
+    value["gradients"] = {moment: {name: _gradients(mask) for name, mask in every.items()} for moment, every in masks.items()}
     sealed.write(folder / paths.first_epoch(run), value | {"model": sealed.read(folder / paths.train_manifest(run))["model_sha256"]})
+
+
+def _gradients(mask: torch.Tensor) -> dict[str, int]:
+    """Nothing moves the pruned weights of channels that keep nothing."""
+    empty = ~mask & ((mask.sum((1, 2, 3), keepdim=True) == 0) | (mask.sum((0, 2, 3), keepdim=True) == 0))
+    return {"pruned": int((~mask).sum()), "without": int(empty.sum()), "empty": int(empty.sum()), "empty_without": int(empty.sum())}
 
 
 def pack(net: torch.nn.Module, spec: dict, path: Path) -> int | None:

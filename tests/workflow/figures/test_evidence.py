@@ -17,6 +17,15 @@ COUNTS = {
     "first": {"a": {"inputs": [1, 1], "outputs": [2, 0]}, "b": {"inputs": [0, 1], "outputs": [1, 0]}},
     "last": {"a": {"inputs": [1, 1], "outputs": [2, 0]}, "b": {"inputs": [1, 0], "outputs": [1, 0]}},
 }
+# In the end the second layer is not pruned at all, and one of the two pruned weights of empty channels has a gradient.
+GRADIENTS = {
+    "start": {name: {"pruned": 2, "without": 0, "empty": 0, "empty_without": 0} for name in "ab"},
+    "first": {name: {"pruned": 2, "without": 1, "empty": 0, "empty_without": 0} for name in "ab"},
+    "last": {
+        "a": {"pruned": 2, "without": 2, "empty": 2, "empty_without": 1},
+        "b": {"pruned": 0, "without": 0, "empty": 0, "empty_without": 0},
+    },
+}
 
 
 @pytest.fixture(scope="module")
@@ -26,9 +35,15 @@ def demo():
 
 @pytest.fixture
 def origin(tmp_path):
-    value = {"moments": COUNTS, "kept_in_both": {"start": {"a": 1, "b": 1}, "first": {"a": 2, "b": 0}}}
+    value = {"moments": COUNTS, "kept_in_both": {"start": {"a": 1, "b": 1}, "first": {"a": 2, "b": 0}}, "gradients": GRADIENTS}
     sealed.write(tmp_path / "x.json", value)
     return mask_origin.read(tmp_path / "x.json", {"a": 4, "b": 4})
+
+
+def test_layers_are_in_the_networks_order(origin, tmp_path):
+    """Whatever their order in the file, which is that of names."""
+    assert mask_origin.read(tmp_path / "x.json", {"b": 4, "a": 4}).layers == ("b", "a")
+    assert origin.layers == ("a", "b")
 
 
 def test_empty_channels_by_layer(origin):
@@ -52,10 +67,25 @@ def test_channels_that_were_empty_already(origin):
 def test_layers_that_keep_almost_everything_are_never_left_empty(tmp_path):
     dense = {"a": {"inputs": [2, 1], "outputs": [2, 1]}}
     value = {"moments": dict.fromkeys(mask_origin.MOMENTS, dense), "kept_in_both": {"start": {"a": 3}, "first": {"a": 3}}}
+    value["gradients"] = dict.fromkeys(mask_origin.MOMENTS, {"a": dict.fromkeys(mask_origin.COUNTS, 0)})
     sealed.write(tmp_path / "x.json", value)
     whole = mask_origin.read(tmp_path / "x.json", {"a": 4})
     assert whole.expected("inputs").tolist() == [0.0]
     assert np.isnan(whole.already("inputs", "first"))
+
+
+def test_pruned_weights_without_a_gradient(origin):
+    assert origin.without_gradient("first").tolist() == [0.5, 0.5]
+    assert origin.without_gradient("last") == pytest.approx([1.0, np.nan], nan_ok=True)
+    assert origin.of_all("last", "without", "pruned") == 1.0
+    assert origin.of_all("last", "empty_without", "empty") == 0.5
+    assert np.isnan(origin.of_all("start", "empty_without", "empty"))
+
+
+def test_a_repetition_by_an_earlier_version_is_refused(tmp_path):
+    sealed.write(tmp_path / "x.json", {"moments": COUNTS, "kept_in_both": {"start": {"a": 1, "b": 1}, "first": {"a": 2, "b": 0}}})
+    with pytest.raises(UserError, match="x.json: an earlier version made it, which did not look at gradients; delete it"):
+        mask_origin.read(tmp_path / "x.json", {"a": 4, "b": 4})
 
 
 def test_a_repetition_that_is_missing_is_named(demo, tmp_path):
@@ -70,7 +100,7 @@ def test_the_repetition_is_told_in_words(demo, tmp_path):
     with style.look():
         picture = mask_origin.draw(demo, tmp_path, "", "")
     assert "100% after the first epoch were kept" in picture.description
-    assert len(picture.figure.axes) == 3
+    assert len(picture.figure.axes) == 4
 
 
 def test_a_panel_per_row_and_a_line_per_training(demo, tmp_path):

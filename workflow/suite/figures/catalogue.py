@@ -77,7 +77,10 @@ FIGURES: Mapping[str, Figure] = {
     ),
     "mask_origin": Figure(
         title="Where the structure of a mask comes from",
-        about="Empty channels of every layer before training, after the first epoch and in the end, beside random pruning.",
+        about=(
+            "Empty channels of every layer before training, after the first epoch and in the end, beside random pruning; and the pruned"
+            " weights whose gradient is exactly zero."
+        ),
         paper=None,
         needs=needs.of_origin,
         draw="mask_origin.draw",
