@@ -7,7 +7,7 @@ checked when they are read.
 import contextlib
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -18,7 +18,11 @@ from methods.core.sealed import Damaged
 from workflow.suite.planning.plan import Plan
 
 
-def find(plan: Plan, folder: Path) -> Iterator[tuple[str, str]]:
+class NotCarried(Damaged):
+    """A phase whose state for its children is not there: it is large, and not committed."""
+
+
+def find(plan: Plan, folder: Path) -> Iterator[tuple[str, Damaged]]:
     """(file that has to be made again, what is wrong) for all damage among the results of a plan."""
     awaited = {run.parent for run in plan.runs.values() if not (folder / paths.train_manifest(run.name)).is_file()}
     for run in plan.runs:
@@ -31,7 +35,16 @@ def find(plan: Plan, folder: Path) -> Iterator[tuple[str, str]]:
             except FileNotFoundError:  # not made yet
                 continue
             except Damaged as error:
-                yield name, str(error)
+                yield name, error
+
+
+def told(damage: Iterable[Damaged]) -> Iterator[str]:
+    """A line for each, but one for all phases that a clone came without the state of: it has many, and nothing is wrong with it."""
+    errors = list(damage)
+    absent = [error for error in errors if isinstance(error, NotCarried)]
+    yield from (str(error) for error in errors if error not in absent or len(absent) == 1)
+    if len(absent) > 1:
+        yield f"{len(absent)} phases came without what they hand over (clones do); they are trained again where a Run to be made needs them"
 
 
 def checks_of(plan: Plan, folder: Path) -> dict[str, Callable[[], object]]:
@@ -96,6 +109,6 @@ def _check_training(plan: Plan, run: str, folder: Path, *, awaited: bool) -> Non
         check_model(run, folder)
     if awaited:
         handover, described = folder / paths.handover(run), sealed.read(folder / paths.train_manifest(run)).get("handover_sha256")
-        if described and not handover.exists():  # as in a clone: large, and not committed
-            raise Damaged(f"{handover}: is not there (clones come without it); this phase is trained again where a Run to be made needs it")
+        if described and not handover.exists():
+            raise NotCarried(f"{handover}: is not there (clones lack it); this phase is trained again where a Run to be made needs it")
         sealed.require(handover, described)

@@ -45,9 +45,10 @@ def around(workflow: Any, plan: Plan, *, logger: logging.Logger, failure: type[E
         damaged = dict(damage.find(plan, folder))
         for name in leftovers.clean(plan, folder, damaged):
             logger.info(f"{name}: was finished though its Snakemake was killed; kept")
-        for name, message in damaged.items():
-            logger.warning(message)
+        for name in damaged:
             leftovers.unfinished(folder, name)
+        for message in damage.told(damaged.values()):
+            logger.warning(message)
         times.repair(plan, folder)
 
     @functools.wraps(execute)
@@ -59,7 +60,7 @@ def around(workflow: Any, plan: Plan, *, logger: logging.Logger, failure: type[E
         except UserError as error:
             raise failure(str(error)) from None
         if settings.dryrun_exec or settings.touch_exec:  # only tells
-            for _, message in damage.find(plan, folder):
+            for message in damage.told(error for _, error in damage.find(plan, folder)):
                 logger.warning(message)
             with contextlib.suppress(OSError):  # stamps alone, and proven ones: else it would tell of jobs that a real start does not do
                 times.repair(plan, folder)
