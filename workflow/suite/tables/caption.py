@@ -11,7 +11,7 @@ from workflow.suite.planning.tables import Reported
 from workflow.suite.results import others, stale
 from workflow.suite.results.measure import Measured
 
-TIED = "not significantly below the best of its column (McNemar's test over the same images, Student's t with several seeds; Holm's correction)"
+TIED = "not significantly below the best of its column (McNemar's test over the same images, Student's t over seeds; Holm's correction)"
 METRICS = {"robust_acc": "robust accuracy", "clean_acc": "clean accuracy"}
 
 
