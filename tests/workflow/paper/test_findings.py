@@ -58,6 +58,16 @@ def test_a_part_is_called_a_part(lite, tmp_path):
     assert "45 of 49 cells are not measured yet" in numbers
 
 
+def test_places_without_numbers_are_no_part(lite, tmp_path):
+    """C25: ahead of the compressed binary rows on each data set; on one of three it is."""
+    column = [cell for cell in lite.cells_of("main_comparison") if cell.column == "cifar10-binary" and cell.runs]
+    measure(lite, tmp_path, {cell.address: 200 if cell.row == "ours" else 50 for cell in column})
+    verdict, numbers = line(findings.page(lite, tmp_path), "C25")[2:]
+    assert verdict == "**measured part holds**"
+    assert numbers.startswith("CIFAR10 40.00 vs 10.00")
+    assert numbers.endswith("(CIFAR100: 2 of 2 cells are not measured yet)")
+
+
 def test_sizes_of_differences_are_not_testable(lite, tmp_path):
     run = lite.cells["main_comparison.ours.cifar10-binary"].runs[0]
     finished.train(lite, run, tmp_path)

@@ -97,7 +97,7 @@ def _judge(item: Claim, ours: Ours) -> Judgement:
         return whole
     if whole.verdict != "not run":
         return Judgement(verdict="not testable here", numbers=whole.numbers)
-    there = replace(ours, cells=ours.cells.assign(state=ours.cells["state"].replace("pending", "none")))
+    there = replace(ours, cells=ours.cells.assign(state=ours.cells["state"].replace("pending", "none")), part=True)
     try:
         part = item.judge(there)
     except (ValueError, IndexError, ZeroDivisionError):  # the best of nothing

@@ -38,11 +38,15 @@ class NoVerdict(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence(ABC):
-    """Numbers of cells, and the paper's printed facts; subclasses know masks and learning curves, and how to decide."""
+    """Numbers of cells, and the paper's printed facts; subclasses know masks and learning curves, and how to decide.
+
+    Of a `part`, cells without a number are as if there were no such cells.
+    """
 
     cells: pd.DataFrame
     tables: Mapping[str, Table]
     printed: Mapping[str, Any] = field(default_factory=printed.load)
+    part: bool = False
 
     def numbers(self, **equal: object) -> pd.DataFrame:
         """The cells with these settings that have a number; a list matches any of its items. `value` is the number, `amount` the same
@@ -56,7 +60,8 @@ class Evidence(ABC):
         lines = self.cells[chosen]
         pending = int((lines["state"] == "pending").sum())
         if pending:
-            raise self.lacks("results", f"{pending} of {len(lines)} cells are not measured yet")
+            where = f"{group}: " if isinstance(group := equal.get("group"), str) else ""
+            raise self.lacks("results", f"{where}{pending} of {len(lines)} cells are not measured yet")
         lines = lines[lines["state"] == "number"]
         amounts = [of_cell(address, value) for address, value in zip(lines["address"], lines["value"], strict=True)]
         return lines.assign(amount=pd.Series(amounts, index=lines.index, dtype=object))

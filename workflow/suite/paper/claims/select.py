@@ -6,7 +6,7 @@ import pandas as pd
 
 from workflow.suite.paper.claims.amount import Amount
 from workflow.suite.paper.claims.condition import Condition, above, every, not_below
-from workflow.suite.paper.claims.evidence import Evidence
+from workflow.suite.paper.claims.evidence import Evidence, NoVerdict
 from workflow.suite.results import names
 from workflow.suite.results.names import OURS
 
@@ -47,11 +47,19 @@ def versus(name: str, mine: Amount, others: pd.Series) -> str:
 def beats(
     e: Evidence, places: Iterable[tuple[str, str]], precision: str, *, section: str | None = None, fast: bool = False
 ) -> list[tuple[list[Amount], str]]:
-    """Our margins over every rival in each (table, group), the smallest first, with words about the best rival."""
+    """Our margins over every rival in each (table, group), the smallest first, with words about the best rival; of a part of the evidence,
+    those places that it has numbers of."""
     results = []
     for table, group in places:
-        mine, others = ours(e, table, group, fast=fast), rivals(e, table, group, precision, section=section)
+        try:
+            mine, others = ours(e, table, group, fast=fast), rivals(e, table, group, precision, section=section)
+        except NoVerdict:
+            if not e.part:
+                raise
+            continue
         results.append(([mine - other for other in others], versus(group, mine, others)))
+    if not results:
+        raise e.lacks("results", "no place has numbers of both")
     return results
 
 
