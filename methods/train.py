@@ -27,13 +27,12 @@ from methods.data.load import Data, load_of
 from methods.distributed.launch import launch
 from methods.distributed.torchrun import first_process, join, launched
 from methods.distributed.world import ALONE, World
-from methods.runtime.device import kind
+from methods.formats import imitated
 from methods.runtime.provenance import provenance
 from methods.runtime.stop import requests
 from methods.runtime.stopwatch import Stopwatch
 from methods.training.course import Stopped
 from methods.training.loop import train
-from methods.training.precision import require_units
 from methods.training.publish import finished, handed_over, publish, remove_halves
 from methods.training.registry import load_method, load_recipe
 from methods.training.resume import Resume
@@ -64,7 +63,7 @@ def run(
 ) -> None:
     """Train, then publish the results; or save the state and raise Stopped when `stop()` turns true."""
     # A GPU, or a number format, that is missing is told before anything is touched.
-    require_units(spec["train"], kind())
+    imitation = imitated(spec["train"])
     files = fingerprint.of_training(spec["method"])
     started, method_class = time.time(), load_method(spec["method"])
     text = json.dumps(spec, sort_keys=True, separators=(",", ":"))
@@ -95,6 +94,8 @@ def run(
         raise
     if world.first:
         made_by = {**provenance(device, files), "processes": world.size, "engine": method.engine, "started": started, **watch.read()}
+        if imitation:
+            made_by["imitated"] = spec["train"]["compute"]
         publish(out, data, outcome, method, made_by)
         resume.clear()
     world.leave()

@@ -7,6 +7,7 @@ SUITE_DATA_ROOT     the folder of data sets, where no --data-root is given
 SUITE_SAVE_EVERY    seconds between two states of a training that a killed one goes on from; default 300
 SUITE_GPUS_PER_RUN  JSON, data set -> devices that train one of its Runs together; default {}, one each
 SUITE_RUNS_PER_GPU  how many jobs share a GPU; default 1
+SUITE_IMITATE_BF16  1: a CPU without bfloat16 units trains in bfloat16 all the same, slower than in float32; default 0: it refuses
 SUITE_WARM          1: short jobs share a process that has torch loaded (methods/warm.py); default 0
 """
 
@@ -22,7 +23,7 @@ from methods.core.errors import UserError
 
 DEVICE, ENGINE, DATA_ROOT = "SUITE_DEVICE", "SUITE_ENGINE", "SUITE_DATA_ROOT"
 SAVE_EVERY, GPUS_PER_RUN, WARM = "SUITE_SAVE_EVERY", "SUITE_GPUS_PER_RUN", "SUITE_WARM"
-RUNS_PER_GPU = "SUITE_RUNS_PER_GPU"
+RUNS_PER_GPU, IMITATE_BF16 = "SUITE_RUNS_PER_GPU", "SUITE_IMITATE_BF16"
 
 DEVICES = ("auto", "cpu", "cuda")
 ENGINES = ("auto", "dense", "sparse", "compiled")
@@ -76,6 +77,11 @@ def runs_per_gpu(environ: Mapping[str, str] = os.environ) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise UserError(f"{RUNS_PER_GPU}={text}: must be a whole number, 1 or more")
     return int(text)
+
+
+def imitate_bf16(environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether a CPU may imitate bfloat16 units that it has not."""
+    return _choice(IMITATE_BF16, ("0", "1"), environ) == "1"
 
 
 def warm(environ: Mapping[str, str] = os.environ) -> bool:

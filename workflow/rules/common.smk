@@ -193,6 +193,7 @@ def at_start():
         python=Path(sys.executable),
         # On the login node of a cluster there may be none, and need not.
         gpu=gpu and forecast.computes(jobs) and workflow.local_exec,
+        lowered=workflow.local_exec * forecast.lowered(PLAN, jobs),
     )
     clear(
         places.check_data,

@@ -17,6 +17,7 @@ def test_defaults():
     assert settings.save_every({}) == 300.0
     assert settings.gpus_per_run({}) == {}
     assert settings.warm({}) is False
+    assert settings.imitate_bf16({}) is False
 
 
 def test_values():
@@ -26,6 +27,7 @@ def test_values():
     assert settings.save_every({"SUITE_SAVE_EVERY": "0"}) == 0.0
     assert settings.gpus_per_run({"SUITE_GPUS_PER_RUN": '{"imagenet100": 4}'}) == {"imagenet100": 4}
     assert settings.warm({"SUITE_WARM": "1"}) is True
+    assert settings.imitate_bf16({"SUITE_IMITATE_BF16": "1"}) is True
 
 
 @pytest.mark.parametrize(
@@ -34,6 +36,7 @@ def test_values():
         (settings.device, "SUITE_DEVICE", "gpu", "auto, cpu, cuda"),
         (settings.engine, "SUITE_ENGINE", "fast", "auto, dense, sparse"),
         (settings.warm, "SUITE_WARM", "yes", "0, 1"),
+        (settings.imitate_bf16, "SUITE_IMITATE_BF16", "true", "0, 1"),
         (settings.save_every, "SUITE_SAVE_EVERY", "soon", "a number of seconds"),
         (settings.save_every, "SUITE_SAVE_EVERY", "-1", "a number of seconds"),
         (settings.save_every, "SUITE_SAVE_EVERY", "nan", "a number of seconds"),

@@ -207,6 +207,7 @@ def test_a_processor_without_units_is_refused_before_anything_is_touched(tmp_pat
     spec = small("at", arch="rn18", rewrite={"train.compute": "bf16"})
     assert main(["--spec", text(spec), "--out", str(tmp_path / "run")]) == 2
     error = capsys.readouterr().err
+    assert error.endswith("; or imitate them all the same: --config imitate_bf16=true, or SUITE_IMITATE_BF16=1\n")
     assert error.startswith("error: 'train.compute: bf16': this CPU has no bfloat16 units (avx512_bf16, amx_bf16, bf16")
     assert error.count("\n") == 1
     assert not (tmp_path / "run").exists()

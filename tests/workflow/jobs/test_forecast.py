@@ -25,4 +25,15 @@ def test_the_forecast_weighs_jobs_by_their_work_and_knows_the_cells(tmp_path):
     assert ahead.cells == (frozenset({1}),) * users
     assert forecast.computes(jobs)
     assert not forecast.computes(jobs[2:])
+    assert forecast.lowered(demo, jobs) == 0
     assert forecast.of(demo, device, [Job(**{**vars(job), "needed": False}) for job in jobs]).cells == (frozenset(),) * users
+
+
+def test_trainings_in_bfloat16_are_those_that_have_to_run(tmp_path):
+    lite = plan.load("lite", data_root=tmp_path)
+    runs = sorted(lite.final_runs("bf16_equivalence", "at"))
+    jobs = [Job(number=i, rule="train", wildcards={"run": run}, outputs=(), needed=True) for i, run in enumerate(runs)]
+    assert len(runs) == 2
+    assert forecast.lowered(lite, jobs) == 1
+    assert forecast.lowered(lite, [Job(**{**vars(job), "needed": False}) for job in jobs]) == 0
+    assert forecast.lowered(lite, [Job(**{**vars(job), "rule": "evaluate"}) for job in jobs]) == 0

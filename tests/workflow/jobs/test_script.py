@@ -39,6 +39,21 @@ def test_several_gpus_train_a_run_only_where_gpus_are_a_must():
     assert "SUITE_GPUS_PER_RUN" not in variables("demo", gpus_per_run=wanted)
 
 
+def test_bfloat16_is_imitated_where_the_suite_may():
+    assert variables("lite", imitate_bf16="true")["SUITE_IMITATE_BF16"] == "1", "as --config hands it over"
+    assert "SUITE_IMITATE_BF16" not in variables("lite")
+
+
+@pytest.mark.parametrize(("lowered", "about"), [(7, "7 of the trainings ahead: "), (1, "")])
+def test_a_format_that_no_job_could_compute_in_is_refused_before_all_of_them(tmp_path, lowered, about):
+    python = tmp_path / "python"
+    python.write_text('#!/bin/sh\necho "error: asked for $*" >&2\nexit 2\n')
+    python.chmod(0o755)
+    with pytest.raises(UserError, match=f"^{about}asked for -m methods.formats bf16$"):
+        environment.check({}, python=python, gpu=False, lowered=lowered)
+    environment.check({}, python=python, gpu=False, lowered=0)
+
+
 def test_only_short_jobs_start_warm():
     warm = dataclasses.replace(config.load_scale("lite"), warm=True)
     suite = config.load_suite(SUITE)

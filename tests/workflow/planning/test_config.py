@@ -147,7 +147,7 @@ def test_a_key_under_a_value_is_refused(edit):
     [
         (
             {"scale": "demo", "data_root": "d", "allow_cpu": False, "cores": 3},
-            "unknown key 'cores'; allowed: allow_cpu, data_root, gpu, gpus_per_run, longest_hours, scale",
+            "unknown key 'cores'; allowed: allow_cpu, data_root, gpu, gpus_per_run, imitate_bf16, longest_hours, scale",
         ),
         ({"scale": "demo", "data_root": "d", "allow_cpu": "yes"}, "allow_cpu: 'yes' is not allowed"),
         ({"scale": "demo"}, "missing key 'data_root', 'allow_cpu'"),

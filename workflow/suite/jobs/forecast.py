@@ -52,6 +52,12 @@ def computes(ahead: Iterable[Job]) -> bool:
     return any(job.needed and job.rule in ("train", "evaluate") for job in ahead)
 
 
+def lowered(plan: Plan, ahead: Iterable[Job]) -> int:
+    """How many trainings compute in bfloat16."""
+    runs = (plan.runs[job.wildcards["run"]] for job in ahead if job.needed and job.rule == "train")
+    return sum(run.spec["train"].get("compute") == "bf16" for run in runs)
+
+
 def of(plan: Plan, device: Device, ahead: Sequence[Job]) -> Forecast:
     """What the jobs of a run amount to. Only the proportions matter: the console sets them against the time that passes."""
     makers = {name: job for job in ahead for name in job.outputs}

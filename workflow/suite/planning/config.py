@@ -25,6 +25,7 @@ class Suite:
     scale: str
     data_root: Path
     allow_cpu: bool = False
+    imitate_bf16: bool = False
     gpu: str = "a100"
     gpus_per_run: Mapping[str, int] = field(default_factory=dict)
     longest_hours: float = 24
@@ -57,8 +58,9 @@ def load_suite(values: Mapping[str, Any] | None = None) -> Suite:
     """The settings of suite.yaml, or those given (as Snakemake hands them over)."""
     path = CONFIG / "suite.yaml"
     given: dict[str, Any] = schema.read_yaml(path) if values is None else dict(values)
-    if isinstance(words := given.get("allow_cpu"), str):  # --config takes only Python's spelling for a truth value
-        given["allow_cpu"] = {"true": True, "false": False}.get(words, words)
+    for key in ("allow_cpu", "imitate_bf16"):
+        if isinstance(word := given.get(key), str):  # --config takes only Python's spelling for a truth value
+            given[key] = {"true": True, "false": False}.get(word, word)
     if isinstance(counts := given.get("gpus_per_run"), Mapping):  # ... and reads numbers in braces as words
         given["gpus_per_run"] = {name: _number(count) for name, count in counts.items()}
     if "seeds" in given:  # one seed needs no brackets

@@ -68,6 +68,11 @@ class RunFacts:
         return self.trained.get("provenance", {}).get("engine")
 
     @property
+    def imitated(self) -> bool:
+        """Whether the training's number format was imitated by a processor without units for it."""
+        return "imitated" in self.trained.get("provenance", {})
+
+    @property
     def attacked_by(self) -> str | None:
         """The engine that attacks searched on."""
         names = dict.fromkeys(shard["provenance"]["engine"] for shard in self.shards if shard.get("provenance", {}).get("engine"))

@@ -62,7 +62,8 @@ def _time(facts: RunFacts) -> Iterator[tuple[str, str]]:
     if known := [f"{name} {span(seconds)}{more}" for name, seconds, more in spent if seconds is not None]:
         yield "time", "; ".join(known)
     if facts.engine:
-        yield "engine", f"training {facts.engine}, {facts.compute}{f'; attacks {facts.attacked_by}' if facts.attacked_by else ''}"
+        imitated = " (imitated)" if facts.imitated else ""
+        yield "engine", f"training {facts.engine}, {facts.compute}{imitated}{f'; attacks {facts.attacked_by}' if facts.attacked_by else ''}"
 
 
 def _line(plan: Plan, cell: Cell, facts: RunFacts) -> dict[str, str]:
