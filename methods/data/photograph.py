@@ -1,6 +1,7 @@
-"""A photograph's file as an RGB picture, by whichever reader is fastest for it.
+"""A photograph's file as an RGB picture.
 
-simplejpeg reads most JPEG files a third faster than Pillow and gives the same pixels: both are libjpeg-turbo, with its exact transform.
+simplejpeg reads most JPEG files, with Pillow's pixels: both are libjpeg-turbo, with its exact transform. Which one is faster depends on the
+processor and on what their wheels carry: a third faster was measured on one machine, no difference on another (`methods.bench.loader`).
 What it does not read as it should (other formats, CMYK, files with something wrong) Pillow reads, or refuses.
 """
 
