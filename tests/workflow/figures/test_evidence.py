@@ -119,6 +119,19 @@ def test_a_panel_per_row_and_a_line_per_training(demo, tmp_path):
     assert "3 of 8 trainings are finished" in picture.description
 
 
+def test_the_legend_names_the_columns_that_have_lines(demo, tmp_path):
+    table = "bn_ablation"
+    cell = demo.cells_of(table)[0]
+    column = demo.table(table).columns[0]
+    assert cell.column == column.id
+    for trained, expected in ((False, [" ".join(one.head) for one in demo.table(table).columns]), (True, [" ".join(column.head)])):
+        if trained:
+            finished.train(demo, cell.runs[0], tmp_path)
+        with style.look():
+            picture = table_curves.draw(demo, tmp_path, "", "", table)
+        assert [text.get_text() for text in picture.figure.legends[0].get_texts()] == expected
+
+
 def test_first_epochs_are_kept_and_exported(demo, tmp_path):
     run = needs.subject(demo)
     finished.train(demo, run, tmp_path)

@@ -166,6 +166,13 @@ def test_a_figure_says_which_sizes_were_measured(demo, folder):
     assert "Size: bytes of the compact file; counted for AT (not pruned, so not packed): positions and values of the kept weights" in foot
 
 
+def test_sizes_have_a_panel_for_each_data_set_that_is_measured(demo, folder):
+    picture = drawn(size_plot.draw, demo, folder)
+    assert [axes.get_title(loc="left") for axes in picture.figure.axes] == ["CIFAR-10"]
+    foot = " ".join(text.get_text() for text in picture.figure.texts).replace("\n", " ")
+    assert "Not measured yet: CIFAR-100, ImageNet-100." in foot
+
+
 def test_no_image_or_every_image_withstood(demo, folder, tmp_path):
     """Intervals at the ends of the scale are drawn as well."""
     runs = demo.final_runs("comparison_rn18_rn50")[:2]

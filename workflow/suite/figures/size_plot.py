@@ -57,13 +57,16 @@ def points_of(plan: Plan, folder: Path) -> list[Point]:
 
 
 def draw(plan: Plan, folder: Path, title: str, foot: str) -> Picture:
-    """One panel per data set; a marker per method, filled for binary weights, open for full precision."""
+    """One panel per data set on which something is measured; a marker per method, filled for binary weights, open for full precision."""
     points = points_of(plan, folder)
-    datasets = list(dict.fromkeys(plan.runs[cell.runs[0]].spec["dataset"] for cell in compared(plan)))
+    planned = list(dict.fromkeys(plan.runs[cell.runs[0]].spec["dataset"] for cell in compared(plan)))
+    datasets = [name for name in planned if any(point.dataset == name for point in points)]
     methods = sorted({point.method for point in points}, key=lambda name: (not name.startswith("Ours"), name.lower()))
     others = iter(seaborn.color_palette("colorblind", len(methods)))
     colours = {name: OURS if name.startswith("Ours") else next(others) for name in methods}
     words = f"Bars: 95 % interval over test images. Size: {_measure(points)}."
+    if waiting := [DATASETS[name].title for name in planned if name not in datasets]:
+        words += f" Not measured yet: {', '.join(waiting)}."
     figure = style.sheet(9.2, 3.6, title, f"{foot}\n{words}")
     panels = figure.subplots(1, max(len(datasets), 1), squeeze=False)[0]
     for axes, dataset in zip(panels, datasets, strict=False):
@@ -77,16 +80,15 @@ def draw(plan: Plan, folder: Path, title: str, foot: str) -> Picture:
         axes.set(title=DATASETS[dataset].title, xlabel="size in kilobytes (log)", ylim=(0, None))
         axes.yaxis.set_major_formatter(PercentFormatter(xmax=1, decimals=0))
         axes.grid(alpha=0.3)
-        if inside:
-            axes.set_xscale("log")
-            sizes = [point.kilobytes for point in inside]
-            narrow = max(sizes) < 50 * min(sizes)  # powers of ten alone would leave the axis nearly unlabelled
-            axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if narrow else (1,)))
-            axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
-            axes.xaxis.set_minor_formatter(FuncFormatter(lambda *_: ""))
-        else:
-            axes.set(xticks=[], yticks=[])
-            axes.text(0.5, 0.5, "nothing measured yet", transform=axes.transAxes, ha="center", color=PLAIN)
+        axes.set_xscale("log")
+        sizes = [point.kilobytes for point in inside]
+        narrow = max(sizes) < 50 * min(sizes)  # powers of ten alone would leave the axis nearly unlabelled
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if narrow else (1,)))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+        axes.xaxis.set_minor_formatter(FuncFormatter(lambda *_: ""))
+    if not datasets:
+        panels[0].set(xticks=[], yticks=[])
+        panels[0].text(0.5, 0.5, "nothing measured yet", transform=panels[0].transAxes, ha="center", color=PLAIN)
     panels[0].set_ylabel("robust accuracy")
     handles = []
     for name, marker in zip(methods, itertools.cycle(MARKERS), strict=False):

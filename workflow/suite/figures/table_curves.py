@@ -55,15 +55,18 @@ def draw(plan: Plan, folder: Path, title: str, foot: str, table: str) -> Picture
             axes.text(0.5, 0.5, "not trained yet", transform=axes.transAxes, ha="center", va="center", color=PLAIN, fontsize=6)
             axes.set_xticks([])
         elif have < want:
-            axes.text(0.98, 0.04, f"{have} of {want}", transform=axes.transAxes, ha="right", color=PLAIN, fontsize=6)
+            count = axes.text(0.98, 0.04, f"{have} of {want}", transform=axes.transAxes, ha="right", color=PLAIN, fontsize=6)
+            count.set_bbox({"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 1})  # lines may pass behind it
     for axes in list(panels.flat)[len(rows) :]:
         axes.set_axis_off()
     panels[0, 0].yaxis.set_major_formatter(PercentFormatter(xmax=1, decimals=0))
     panels[0, 0].set_ylim(0, None)
     figure.supylabel("robust accuracy, validation images", fontsize=7)
+    drawn = {column for _, column in ends} or set(looks)
     handles = [
         Line2D([], [], color=colour, linestyle=dash, label=" ".join(column.head))
         for column, (colour, dash) in zip(shape.columns, looks.values(), strict=True)
+        if column.id in drawn
     ]
     figure.legend(handles=handles, loc="outside upper right", ncols=min(len(handles), 7), frameon=False, fontsize=6)
     best = max(ends, key=lambda key: ends[key], default=None)
