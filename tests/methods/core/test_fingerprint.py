@@ -16,7 +16,7 @@ CORE = (
 )
 PLUMBING = {
     "methods/__init__.py",
-    *(f"methods/{command}.py" for command in ("train", "evaluate")),
+    *(f"methods/{command}.py" for command in ("train", "evaluate", "formats")),
     *(f"methods/core/{module}.py" for module in CORE),
     *(f"methods/distributed/{module}.py" for module in ("__init__", "launch", "torchrun")),
     *(path.relative_to(ROOT).as_posix() for room in ("runtime", "networks/compact") for path in (ROOT / "methods" / room).glob("*.py")),
