@@ -9,7 +9,7 @@ attack, warnings, what Square broke) is added when its shards are merged.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from methods.core.trust_checks import CHECKS, GRADIENT_FREE, GRAVE, MARGIN, SQUARE_MARGIN, Definition
@@ -104,14 +104,29 @@ def judged(
     if GRADIENT_FREE in after and len(after) > 1:
         checks["square"] = _square(after)
     ordered = tuple(checks[name] for name in CHECKS if name in checks)
+    if not _left(after):
+        ordered = tuple(map(_of_none_left, ordered))
     return Panel(checks=ordered, passes=measured.passes, allowed=measured.allowed)
+
+
+def _left(after: Mapping[str, float]) -> float:
+    """The robust accuracy: what the last attack left."""
+    return list(after.values())[-1]
+
+
+def _of_none_left(check: Check) -> Check:
+    """A check of an evaluation that no image withstood. Whether zero is too high is no question; whether answers change still is one."""
+    settled = check.state in (PASS, NOT_APPLICABLE)
+    if settled or check.name == "randomness" or (check.name == "warnings" and check.state == FAIL):
+        return check
+    return replace(check, state=NOT_APPLICABLE, text=f"{check.text}; but no image withstood the evaluation: zero cannot be too high")
 
 
 def _attacks(after: Mapping[str, float], clean: float, broken: Mapping[str, int]) -> Check:
     steps = [f"clean {100 * clean:.1f} %", *(f"{name} {100 * acc:.1f} % (broke {broken[name]})" for name, acc in after.items())]
     alone = set(after) <= {"pgd", "apgd-ce"}
     more = "; only the cross-entropy was attacked: no other loss, and nothing without gradients" if alone else ""
-    return Check(name="attacks", state=WARN if alone else PASS, number=list(after.values())[-1], text=", ".join(steps) + more)
+    return Check(name="attacks", state=WARN if alone else PASS, number=_left(after), text=", ".join(steps) + more)
 
 
 def _warnings(warnings: Sequence[Mapping[str, Any]]) -> Check:

@@ -162,6 +162,21 @@ def test_square_is_judged_on_all_images(square, state):
     assert "apgd-ce 50.0 % (broke 3)" in panel["attacks"].text
 
 
+@pytest.mark.parametrize(("left", "state"), [(0.0, NOT_APPLICABLE), (0.1, WARN)])
+def test_a_robust_accuracy_of_zero_is_not_called_too_high(left, state):
+    """What a check saw is kept; whether the network answers twice alike stays in question."""
+    measured = Check(name="large_radius", state=WARN, number=0.25, text="seen"), Check(name="randomness", state=FAIL, number=1, text="")
+    stored = Panel(checks=measured)
+    warnings = [{"kind": "zero_gradient"}]
+    once = judged(stored, {"apgd-ce": left}, 0.8, warnings, {"apgd-ce": 1})
+    states = {"attacks": state, "warnings": state, "large_radius": state, "randomness": FAIL}
+    assert {check.name: check.state for check in once.checks} == states
+    assert once["large_radius"].number == 0.25
+    assert once["large_radius"].text == "seen" + "; but no image withstood the evaluation: zero cannot be too high" * (left == 0)
+    assert judged(once, {"apgd-ce": left}, 0.8, warnings, {"apgd-ce": 1}) == once
+    assert judged(stored, {"apgd-ce": left}, 0.8, [{"kind": "randomized"}], {"apgd-ce": 1})["warnings"].state == FAIL
+
+
 @pytest.mark.parametrize(
     ("kinds", "state"), [([], PASS), (["memory"], PASS), (["zero_gradient"], WARN), (["zero_gradient", "randomized"], FAIL)]
 )
