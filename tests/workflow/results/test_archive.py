@@ -83,6 +83,21 @@ def test_a_result_that_differs_in_its_machine_alone_is_the_same(planned, results
     assert (folder / paths.train_manifest(run)).read_bytes() == before
 
 
+def test_a_phase_that_was_trained_again_is_the_same_where_its_numbers_are(planned, results, tmp_path):
+    """A clone has no state for children and trains such a phase again: as long as the outcome agrees, when and how fast says nothing."""
+    folder, run = results
+    first = {"started": 1.0, "wall_seconds": 9.0, "device_seconds": 8.0, "git": "aaa", "dirty": False, "source": "code"}
+    again = {"started": 2.0, "wall_seconds": 5.0, "device_seconds": 4.0, "git": "bbb", "dirty": True, "source": "code"}
+    made_by(folder, run, **again)
+    archive.export(planned, folder, tmp_path / "set.zip")
+    made_by(folder, run, **first)
+    assert archive.unpack(tmp_path / "set.zip", folder) == 1
+    assert sealed.read(folder / paths.train_manifest(run))["provenance"] == first
+    made_by(folder, run, **first | {"source": "other code"})
+    with pytest.raises(UserError, match="is there already with other contents"):
+        archive.unpack(tmp_path / "set.zip", folder)
+
+
 @pytest.mark.parametrize("mine", ['{"provenance": {"torch": "2.1"}}', "[]", "{"])
 def test_a_result_that_differs_in_more_is_another(planned, results, tmp_path, mine):
     folder, run = results

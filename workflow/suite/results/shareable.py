@@ -9,6 +9,7 @@ from typing import Any
 from methods.core import paths, sealed
 
 MACHINE = ("host", "slurm_job")  # of a result's provenance
+OCCASION = ("started", "wall_seconds", "device_seconds", "git", "dirty")  # of the same; hashes say what the code was
 
 
 def contents(path: Path) -> dict[str, Any]:
@@ -30,7 +31,8 @@ def shared(path: Path) -> bytes:
 
 
 def same(path: Path, theirs: bytes) -> bool:
-    """Whether a file says what bytes from elsewhere say, but for the machines that they name."""
+    """Whether a file says what bytes from elsewhere say, but for the machine and the occasion: a phase whose state for its children did not
+    come along is trained again, and is still the same result."""
     mine = path.read_bytes()
     if mine == theirs or path.suffix != ".json":
         return mine == theirs
@@ -42,14 +44,18 @@ def same(path: Path, theirs: bytes) -> bool:
 
 def without_machine(content: dict[str, Any]) -> dict[str, Any]:
     """The result with a provenance that names no machine."""
+    return _without(content, MACHINE)
+
+
+def _without(content: dict[str, Any], facts: tuple[str, ...]) -> dict[str, Any]:
     made = content.get("provenance")
     if not isinstance(made, dict):
         return content
-    return content | {"provenance": {key: item for key, item in made.items() if key not in MACHINE}}
+    return content | {"provenance": {key: item for key, item in made.items() if key not in facts}}
 
 
 def _said(content: bytes) -> dict[str, Any]:
     value = json.loads(content)
     if not isinstance(value, dict):
         raise ValueError("not a mapping")
-    return {key: item for key, item in without_machine(value).items() if key != "sha256"}
+    return {key: item for key, item in _without(value, MACHINE + OCCASION).items() if key != "sha256"}
