@@ -269,3 +269,10 @@ def test_too_few_settings_have_no_ranking():
     assert ranking.rank({"a": [1.0] * 4, "b": [2.0] * 4, "c": [3.0] * 4}) is None
     assert ranking.rank({"a": [1.0] * 5, "b": [2.0] * 5}) is None
     assert ranking.rank({name: [1.0] * 5 for name in "abc"}).p == 1.0
+
+
+@pytest.mark.parametrize(("freedom", "errors"), [(1e9, 1.959964 + 0.841621), (2, 4.302653 + 1.060660)])
+def test_what_students_test_could_show(freedom, errors):
+    """Quantiles of printed tables: of the normal distribution, and of Student's with two degrees of freedom."""
+    assert contrast.Contrast(value=0.0, p=1.0, error=0.01, freedom=freedom).smallest_difference() == pytest.approx(0.01 * errors, rel=1e-6)
+    assert contrast.Contrast(value=0.0, p=1.0).smallest_difference() is None

@@ -34,6 +34,12 @@ class Contrast:
         half = 0.0 if self.error == 0 else float(stdtrit(self.freedom, 1 - level / 2)) * self.error
         return self.value - half, self.value + half
 
+    def smallest_difference(self, level: float = paired.LEVEL, power: float = paired.POWER) -> float | None:
+        """What Student's test with this error finds with this power, (t(1 - level / 2) + t(power)) errors; `None` as above."""
+        if not self.error:
+            return None
+        return float(stdtrit(self.freedom, 1 - level / 2) + stdtrit(self.freedom, power)) * self.error
+
 
 def test(terms: Terms, constant: float = 0.0) -> Contrast:
     """The contrast `constant` + the sum of factor times value; every cell must have a number."""

@@ -16,7 +16,7 @@ from workflow.suite.tables import marks
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
     """A measured cell against another. Fractions; `kinds` counts the images that both, only the one, only the other, and neither is
-    right on; `could_show` is the smallest difference that so many images would show."""
+    right on; `could_show` is the smallest difference that so many images, and trainings, would show."""
 
     item: Measured
     other: Measured
@@ -55,7 +55,7 @@ def between(item: Measured, other: Measured) -> Comparison:
             could_show=paired.smallest_difference((only_item + only_other) / n, n),
         )
     if same_images(item, other) or len(item.values) > 1 or len(other.values) > 1:
-        return Comparison(**facts, interval=test.interval())
+        return Comparison(**facts, interval=test.interval(), could_show=test.smallest_difference())
     return Comparison(**facts, interval=stats.newcombe(other.counts[0], item.counts[0]))
 
 

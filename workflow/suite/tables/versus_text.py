@@ -15,7 +15,8 @@ RULE = (
     "Where both have one training over the same images, p is that of McNemar's exact test and the interval that of"
     f" {paired.DRAWS} paired bootstrap draws; with several seeds both are Student's over images and seeds; without per-image outcomes the"
     " interval is Newcombe's. p is adjusted over the lines of a list (Holm); below 0.05 the difference counts. `could show` is the"
-    " smallest difference that McNemar's test finds in four of five such experiments, with so many images on which exactly one is right."
+    " smallest difference that the test finds in four of five such experiments, with so many images on which exactly one is right, or with"
+    " such a spread of images and seeds."
 )
 HEADS = ("", "", "", "difference", "95 % interval", "both", "only 1st", "only 2nd", "neither", "p", "adjusted", "", "could show")
 
@@ -68,7 +69,7 @@ def _p(value: float) -> str:
 
 def _line(item: Comparison) -> list[str]:
     low, high = item.interval
-    could = "" if item.kinds is None else "none" if item.could_show is None else caption.percent(item.could_show)
+    could = caption.percent(item.could_show) if item.could_show is not None else "" if item.kinds is None else "none"
     return [
         *(caption.percent(side.value) for side in (item.item, item.other)),
         f"{100 * item.difference:+.2f}",
